@@ -62,9 +62,7 @@ def parse_combine(case: Mapping[str, Any]) -> str | None:
         return None
     name = AGGREGATE_ALIASES.get(str(combine), str(combine))
     if name not in CASE_AGGREGATES:
-        raise TranscriptError(
-            f"unknown aggregate {combine!r}; write one of {', '.join(CASE_AGGREGATES)}"
-        )
+        raise TranscriptError(f"unknown aggregate {combine!r}; write one of {', '.join(CASE_AGGREGATES)}")
     return name
 
 

@@ -23,8 +23,9 @@ def can_pair_all(
 
 
 class BipartiteMatching:
-    """The current assignment. An item moves to another slot if that frees its slot for an item without an
-    alternative.
+    """The current assignment of items to slots.
+
+    An item moves to another slot if that frees its slot for an item without an alternative.
     """
 
     def __init__(self, candidate_slots: Sequence[Sequence[int]]) -> None:

@@ -80,8 +80,9 @@ class CaseCheck:
 
 @dataclass(frozen=True)
 class Case:
-    """One case. `must_fail` inverts the verdict; an `engine_specific` case is informative and never fails the
-    run.
+    """One case.
+
+    `must_fail` inverts the verdict. An `engine_specific` case is informative and never fails the run.
     """
 
     id: str
@@ -106,7 +107,9 @@ def parse_case(node: Mapping[str, Any]) -> Case:
     except RecursionError as problem:
         raise TranscriptError("the case is nested too deeply. Flatten it") from problem
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
-        raise TranscriptError(f"the case does not match the schema: {describe_python_error(problem)}") from problem
+        raise TranscriptError(
+            f"the case does not match the schema: {describe_python_error(problem)}"
+        ) from problem
 
 
 def build_case(name: str, node: Mapping[str, Any]) -> Case:
@@ -131,7 +134,9 @@ def require_steps(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the steps. A step without a known field is refused, because it would have no effect."""
     steps = node["steps"]
     if not isinstance(steps, list) or not steps:
-        raise TranscriptError(f"the case does not match the schema: `steps` is {steps!r}; write a list of steps")
+        raise TranscriptError(
+            f"the case does not match the schema: `steps` is {steps!r}; write a list of steps"
+        )
     for number, step in enumerate(steps, 1):
         keys = set(step) if isinstance(step, Mapping) else set()
         if not keys & {*StepParser.MOVE_FIELDS, *CHECK_KINDS, *COMMENT_FIELDS}:

@@ -99,7 +99,9 @@ def parse_json_lines(text: str, path: Path) -> Iterator[Any]:
 
 
 def locate_json_error(problem: ValueError, text: str, number: int) -> tuple[str, str]:
-    """Return the location and the reason of a JSON error: of the whole file if not even its first line is a case.
+    """Return the location and the reason of a JSON error.
+
+    The location is in the whole file if not even its first line is a case.
     """
     if not any(line.strip() for line in text.split("\n")[: number - 1]):
         try:

@@ -1,7 +1,6 @@
-"""The form of what a case expects, looked at before anything runs.
+"""Validates the expectations of a case before it runs.
 
-A timing that does not exist, or a window of three bounds, would differ from every pane, and be told as a pane that
-did not come.
+An unknown timing or a window with three bounds would differ from every pane, and be reported as a missing pane.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,35 +22,35 @@ from penstock.conformance.pane_comparison import FIELD_COMPARATORS, PANE_KINDS
 from penstock.conformance.time_units import INFINITE_TIMES
 from penstock.engine.errors import TranscriptError
 
-PANES_HINT = "a list of panes, as in [{'window': [0, 10], 'values': [1, 2]}]; [] for none"
-RECORDS_HINT = "a list of records, as in [{'key': 'k', 'value': 5}]; [] for none"
-STATE_HINT = "an object, as in {'window': [0, 10], 'sum': 5}"
+PANES_HINT = "a list of panes, such as [{'window': [0, 10], 'values': [1, 2]}]; [] for none"
+RECORDS_HINT = "a list of records, such as [{'key': 'k', 'value': 5}]; [] for none"
+STATE_HINT = "an object, such as {'window': [0, 10], 'sum': 5}"
 LATE_RECORD_FIELDS = ("key", "value", "timestamp")
 
 FieldForm = tuple[Callable[[Any], bool], str]
 
 
 def is_window_bounds(bounds: Any) -> bool:
-    """Tell whether it is the two bounds of a window, or the word for the one without bounds."""
+    """Tell whether it is two window bounds, or the keyword of the global window."""
     if bounds == "global":
         return True
     return isinstance(bounds, list) and len(bounds) == 2 and all(map(is_time_bound, bounds))
 
 
 def is_time_bound(bound: Any) -> bool:
-    """Tell whether it is a time, or one of the ends of time."""
+    """Tell whether it is a time or infinity."""
     return bound is None or is_number(bound) or (isinstance(bound, str) and bound in INFINITE_TIMES)
 
 
 def is_scalar_list(items: Any) -> bool:
-    """Tell whether it is a list of values."""
+    """Tell whether it is a list of single values."""
     return isinstance(items, list) and all(map(is_scalar, items))
 
 
-SCALAR_FORM: FieldForm = (is_scalar, "one value: a number, a text, true, false or null")
+SCALAR_FORM: FieldForm = (is_scalar, "one value: a number, a string, true, false or null")
 NUMBER_FORM: FieldForm = (lambda found: found is None or is_number(found), "a number or null")
 FLAG_FORM: FieldForm = (is_flag, "true or false")
-INDEX_FORM: FieldForm = (is_integer, "a whole number")
+INDEX_FORM: FieldForm = (is_integer, "an integer")
 FIELD_FORMS: dict[str, FieldForm] = {
     **dict.fromkeys(CASE_AGGREGATES, SCALAR_FORM),
     **dict.fromkeys(("sum", "count", "mean", "timestamp"), NUMBER_FORM),
@@ -67,14 +66,14 @@ FIELD_FORMS: dict[str, FieldForm] = {
 
 
 def validate_panes(panes: Any, path: str) -> None:
-    """Refuse what is no list of expected panes."""
+    """Refuse an invalid list of expected panes."""
     for number, pane in enumerate(require_objects(panes, path, PANES_HINT)):
         refuse_misspelled_fields(pane, FIELD_COMPARATORS, f"{path}[{number}]")
         validate_fields(pane, f"{path}[{number}]")
 
 
 def validate_fields(node: Mapping[str, Any], path: str) -> None:
-    """Refuse a field that could not be that of any pane."""
+    """Refuse a field that no pane could have."""
     for name, value in node.items():
         is_valid, fix = FIELD_FORMS.get(name, (lambda _: True, ""))
         if not is_valid(value):
@@ -82,7 +81,7 @@ def validate_fields(node: Mapping[str, Any], path: str) -> None:
 
 
 def validate_late_records(records: Any, path: str) -> None:
-    """Refuse what is no list of records that came too late."""
+    """Refuse an invalid list of late records."""
     for number, record in enumerate(require_objects(records, path, RECORDS_HINT)):
         for name in record:
             if name not in LATE_RECORD_FIELDS:
@@ -92,7 +91,7 @@ def validate_late_records(records: Any, path: str) -> None:
 
 
 def validate_state_sum(state: Any, path: str) -> None:
-    """Refuse what does not say of which window which sum is kept."""
+    """Refuse an invalid window or sum of the state."""
     expected_state = require_object(state, path, STATE_HINT)
     for name in ("window", "sum"):
         if name not in expected_state:
@@ -103,9 +102,9 @@ def validate_state_sum(state: Any, path: str) -> None:
 
 
 def validate_window_count(count: Any, path: str) -> None:
-    """Refuse what is no number of windows."""
+    """Refuse an invalid number of windows."""
     if not is_integer(count) or count < 0:
-        raise invalid_field_error(path, count, "how many windows are open")
+        raise invalid_field_error(path, count, "the number of open windows")
 
 
 EXPECTATION_VALIDATORS: dict[str, Callable[[Any, str], None]] = {

@@ -1,4 +1,4 @@
-"""The form of a case: what stands in a field that cannot stand there is refused by its place, with what can."""
+"""Validates the fields of a case. An error names the path of the field and the allowed values."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,18 +17,18 @@ UNNAMED_CASE = "without id"
 
 
 def case_name(node: Mapping[str, Any]) -> str:
-    """Return what a case is called."""
+    """Return the name of a case."""
     return str(next((node[name] for name in ("id", "name") if node.get(name) is not None), UNNAMED_CASE))
 
 
 def invalid_field_error(path: str, value: object, fix: str) -> TranscriptError:
-    """Return the complaint about what stands at a place of a case."""
+    """Return the error about an invalid field."""
     return TranscriptError(f"{path} is {value!r}; write {fix}")
 
 
 @contextmanager
 def prefix_errors(path: str) -> Iterator[None]:
-    """Name the place of which is complained inside."""
+    """Prefix the path of errors that are raised inside of the block."""
     try:
         yield
     except UnsupportedCaseError:
@@ -38,52 +38,50 @@ def prefix_errors(path: str) -> Iterator[None]:
 
 
 def require_object(value: Any, path: str, fix: str) -> Mapping[str, Any]:
-    """Return an object, or refuse what is none."""
+    """Return an object; refuse any other value."""
     if not isinstance(value, Mapping):
         raise invalid_field_error(path, value, fix)
     return value
 
 
 def require_objects(value: Any, path: str, fix: str) -> list[Mapping[str, Any]]:
-    """Return a list of objects, or refuse what is none."""
+    """Return a list of objects; refuse any other value."""
     if not isinstance(value, list):
         raise invalid_field_error(path, value, fix)
     return [require_object(item, f"{path}[{number}]", "an object") for number, item in enumerate(value)]
 
 
 def refuse_misspelled_fields(node: Mapping[str, Any], known_fields: Collection[str], path: str) -> None:
-    """Refuse a field that is nearly one which means something and is not there: it would pass unseen."""
+    """Refuse an unknown field that is similar to a missing known field; it would have no effect."""
     absent = [word for word in known_fields if word not in node]
     for name in node.keys() - {*known_fields, *COMMENT_KEYS}:
         suggestions = get_close_matches(str(name), absent, 1, MIN_SIMILARITY)
         if suggestions:
-            raise TranscriptError(
-                f"{path} has a field {name!r}, which means nothing; write {suggestions[0]!r}"
-            )
+            raise TranscriptError(f"{path} has an unknown field {name!r}. Did you mean {suggestions[0]!r}?")
 
 
 def is_flag(value: Any) -> bool:
-    """Tell whether it is true or false."""
+    """Tell whether it is a boolean."""
     return isinstance(value, bool)
 
 
 def is_integer(value: Any) -> bool:
-    """Tell whether it is a whole number."""
+    """Tell whether it is an integer."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether it is a number that has a place among others."""
+    """Tell whether it is a number other than NaN."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
 def is_scalar(value: Any) -> bool:
-    """Tell whether it is one value, as a field of a record has it."""
+    """Tell whether it is a single value, as in a field of a record."""
     return value is None or isinstance(value, str | int | float | bool)
 
 
 def parse_flag(node: Mapping[str, Any], name: str, path: str) -> bool:
-    """Return a field that is true or false; without it, it is false."""
+    """Return a boolean field; false if it is missing."""
     value = node.get(name, False)
     if not is_flag(value):
         raise invalid_field_error(f"{path}`{name}`", value, "true or false")
@@ -91,14 +89,14 @@ def parse_flag(node: Mapping[str, Any], name: str, path: str) -> bool:
 
 
 def matches_one_of(*choices: str) -> Callable[[Any], bool]:
-    """Return what tells whether something is one of these words, in capitals or not."""
+    """Return a test for one of these keywords, in any case."""
     return lambda found: isinstance(found, str) and found.lower() in choices
 
 
 def describe_python_error(problem: Exception) -> str:
-    """Say what Python found, without its words: they speak of our code."""
+    """Describe a Python error without the terms of our code."""
     match problem:
         case KeyError(args=(str(name),)):
             return f"{name!r} is missing"
         case _:
-            return "a part of it is of another kind than the schema has there"
+            return "one of its parts has the wrong type"

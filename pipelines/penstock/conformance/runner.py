@@ -86,7 +86,8 @@ def build_verdict(node: Mapping[str, Any], case: Case, result: ScriptResult) -> 
         return judge_case(case, result)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
         return malformed_verdict(
-            node, TranscriptError(f"its expectation does not match the schema: {describe_python_error(problem)}")
+            node,
+            TranscriptError(f"its expectation does not match the schema: {describe_python_error(problem)}"),
         )
 
 

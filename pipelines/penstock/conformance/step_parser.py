@@ -66,7 +66,9 @@ class StepParser:
         """Return the clock time. The clock never reaches infinity."""
         clock_ms = self.unit.parse_instant(time, "`processing_time`")
         if clock_ms in (inf, -inf):
-            raise invalid_field_error("`processing_time`", time, "a finite number; only a watermark can be inf")
+            raise invalid_field_error(
+                "`processing_time`", time, "a finite number; only a watermark can be inf"
+            )
         return int(clock_ms)
 
     def parse_record(self, element: Mapping[str, Any], number: int) -> InputRecord:

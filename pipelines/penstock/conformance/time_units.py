@@ -1,4 +1,4 @@
-"""Times in a case: numbers in the case's unit, or in milliseconds where the field's name says so."""
+"""Times in a case: numbers in the case's unit, or in milliseconds in `_ms` fields."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,33 +19,33 @@ MAX_TIME_MS = 2**63
 
 @dataclass(frozen=True)
 class TimeUnit:
-    """How many milliseconds a number in a case means."""
+    """The number of milliseconds per unit."""
 
     milliseconds: int
 
     def to_milliseconds(self, value: Any) -> float:
-        """Return a time or a duration in milliseconds; `inf` is the end of time."""
+        """Return a time or a duration in milliseconds; `inf` is infinite."""
         if isinstance(value, str) and value in INFINITE_TIMES:
             return INFINITE_TIMES[value]
         if not is_number(value):
-            raise TranscriptError(f'{value!r} is no time; write a number, or "inf"')
+            raise TranscriptError(f'{value!r} is not a time; write a number or "inf"')
         scaled: float = value * self.milliseconds
         return scaled if scaled in (inf, -inf) else round(scaled)
 
     def parse_instant(self, value: Any, path: str) -> float:
-        """Return a time that 64 bits hold, or an end of time."""
+        """Return a time that fits 64 bits, or an infinite one."""
         time_ms = self.parse_time(value, path)
         if MAX_TIME_MS <= abs(time_ms) < inf:
-            raise invalid_field_error(path, value, "a time of 64 bits of milliseconds")
+            raise invalid_field_error(path, value, "a time of at most 64 bits of milliseconds")
         return time_ms
 
     def parse_time(self, value: Any, path: str) -> float:
-        """Return a time or a duration, or name the place where there is none."""
+        """Return a time or a duration; raise an error with the path if it is invalid."""
         with prefix_errors(path):
             return self.to_milliseconds(value)
 
     def parse_field(self, node: Mapping[str, Any], *names: str) -> int:
-        """Return the first of these fields that is there, under its name or with `_ms` behind it."""
+        """Return the first of these fields that exists, under its name or with `_ms` appended."""
         for name in names:
             if node.get(f"{name}_ms") is not None:
                 return require_finite(MILLISECOND_UNIT.parse_time(node[f"{name}_ms"], f"`{name}_ms`"), name)
@@ -54,7 +54,7 @@ class TimeUnit:
         raise TranscriptError(f"{node.get('type')!r} needs {' or '.join(names)}; found {dict(node)}")
 
     def parse_optional_field(self, node: Mapping[str, Any], *names: str) -> int:
-        """Return such a field, or 0 where there is none."""
+        """Return such a field, or 0 if there is none."""
         is_present = any(node.get(f"{name}_ms", node.get(name)) is not None for name in names)
         return self.parse_field(node, *names) if is_present else 0
 
@@ -64,17 +64,17 @@ MILLISECOND_UNIT = TimeUnit(1)
 
 
 def require_finite(duration_ms: float, name: str) -> int:
-    """Refuse a duration without an end."""
+    """Refuse an infinite duration."""
     if duration_ms in (inf, -inf):
-        raise TranscriptError(f"`{name}` is endless; write a number")
+        raise TranscriptError(f"`{name}` is infinite; write a number")
     return int(duration_ms)
 
 
 def parse_unit(text: Any) -> TimeUnit:
-    """Read `s`, `ms` or `s after 12:00:00`; without a word it is milliseconds."""
+    """Parse `s`, `ms` or `s after 12:00:00`; the default is milliseconds."""
     words = (text or "ms").split() if isinstance(text, str | None) else []
     unit_text = words[0].lower() if words else ""
     name = UNIT_ALIASES.get(unit_text.removesuffix("s"), unit_text)
     if name not in MS_BY_UNIT:
-        raise TranscriptError(f"the unit {text!r} is not known; write one of {', '.join(MS_BY_UNIT)}")
+        raise TranscriptError(f"unknown unit {text!r}; write one of {', '.join(MS_BY_UNIT)}")
     return TimeUnit(MS_BY_UNIT[name])

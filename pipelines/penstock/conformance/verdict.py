@@ -1,4 +1,4 @@
-"""What became of a case: each check answered, and the two sides side by side."""
+"""Verdicts: the results of all checks of a case, with expected and actual output."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ CheckAnswer = tuple[bool, Any]
 
 @dataclass(frozen=True)
 class CaseVerdict:
-    """The line that is printed for a case. `malformed` says what is wrong with a case that is not of the schema."""
+    """The output line of a case. `malformed` says what is wrong with a case that does not match the schema."""
 
     id: str
     is_ok: bool
@@ -33,7 +33,7 @@ class CaseVerdict:
     malformed: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the line; what is false or empty beside the four fields is left out."""
+        """Return the line as JSON types; omit fields that are false or empty, except the first four."""
         line = {"id": self.id, "ok": self.is_ok, "expected": self.expected, "got": self.actual}
         if self.engine_specific:
             line["engine_specific"] = True
@@ -43,7 +43,7 @@ class CaseVerdict:
 
 
 def judge_case(case: Case, observed_batches: Sequence[ObservedBatch]) -> CaseVerdict:
-    """Answer every check of a case."""
+    """Run every check of a case."""
     answers: list[CheckAnswer] = []
     compared_batches = 0
     for check in case.checks:
@@ -79,7 +79,7 @@ def judge_case(case: Case, observed_batches: Sequence[ObservedBatch]) -> CaseVer
 def compare_new_panes(
     case: Case, check: CaseCheck, observed_batches: Sequence[ObservedBatch], _: Sequence[ObservedBatch]
 ) -> CheckAnswer:
-    """Compare every pane since the last check."""
+    """Compare the panes since the last check."""
     actual = [CasePane(pane, case.unit) for observed in observed_batches for pane in observed.panes]
     return can_pair_all(check.expected, actual, matches_expected), [
         case_pane.as_json() for case_pane in actual
@@ -89,14 +89,14 @@ def compare_new_panes(
 def compare_all_panes(
     case: Case, check: CaseCheck, _: Sequence[ObservedBatch], observed_batches: Sequence[ObservedBatch]
 ) -> CheckAnswer:
-    """Compare every pane of the run."""
+    """Compare all panes of the run."""
     return compare_new_panes(case, check, observed_batches, observed_batches)
 
 
 def compare_late_records(
     case: Case, check: CaseCheck, _: Sequence[ObservedBatch], observed_batches: Sequence[ObservedBatch]
 ) -> CheckAnswer:
-    """Compare the records that no window took, of the whole run."""
+    """Compare the records that no window accepted, over the whole run."""
     rows = [row for observed in observed_batches for row in observed.late]
     records = {record.address: record.fields for batch in case.script.batches for record in batch.records}
     dropped_rows = [row for row in first_row_per_record(rows) if is_dropped_everywhere(case, row, rows)]
@@ -117,7 +117,7 @@ def first_row_per_record(rows: Sequence[LateRow]) -> list[LateRow]:
 
 
 def is_dropped_everywhere(case: Case, row: LateRow, rows: Sequence[LateRow]) -> bool:
-    """Tell whether none of a record's windows took it."""
+    """Tell whether no window of a record accepted it."""
     match case.script.plan.only_stage.window:
         case Fixed() | Sliding() | Calendar() | Global() as window:
             window_count = max(len(find_containing_windows(window, row.time)), 1)
@@ -129,7 +129,7 @@ def is_dropped_everywhere(case: Case, row: LateRow, rows: Sequence[LateRow]) -> 
 def compare_state_sum(
     case: Case, check: CaseCheck, _: Sequence[ObservedBatch], observed_batches: Sequence[ObservedBatch]
 ) -> CheckAnswer:
-    """Compare what an open window holds."""
+    """Compare the content of an open window."""
     actual = [describe_open_window(window, case) for window in open_windows_after(observed_batches) or ()]
     expected_state: Mapping[str, Any] = check.expected
     matching_windows = [
@@ -143,14 +143,14 @@ def compare_state_sum(
 def compare_window_count(
     _case: Case, check: CaseCheck, _: Sequence[ObservedBatch], observed_batches: Sequence[ObservedBatch]
 ) -> CheckAnswer:
-    """Compare how many windows are open."""
+    """Compare the number of open windows."""
     windows = open_windows_after(observed_batches)
     actual = None if windows is None else len(windows)
     return actual == check.expected, actual
 
 
 def open_windows_after(observed_batches: Sequence[ObservedBatch]) -> tuple[OpenWindow, ...] | None:
-    """Return the windows that are open after the last batch, if the engine shows them."""
+    """Return the windows that are open after the last batch, if the engine exposes them."""
     return observed_batches[-1].windows if observed_batches else ()
 
 
@@ -160,7 +160,7 @@ def has_bounds(expected: Any, window: OpenWindow, case: Case) -> bool:
 
 
 def describe_open_window(window: OpenWindow, case: Case) -> dict[str, Any]:
-    """Return an open window in the words of a case."""
+    """Return an open window in the terms of a case."""
     bounds = [to_case_unit(window.start, case.unit), to_case_unit(window.end, case.unit)]
     return {"window": bounds, **dict(window.values)}
 

@@ -1,4 +1,4 @@
-"""The `window` of a case as a window of the plan."""
+"""Parses the `window` of a case into a window of the plan."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -47,11 +47,11 @@ WINDOW_FIELDS = (
 
 
 def parse_window(node: Mapping[str, Any] | str, unit: TimeUnit) -> Window:
-    """Read a window; what the contract does not have is refused by name."""
+    """Parse a window; refuse unsupported types by name."""
     spec: Mapping[str, Any] = {"type": node} if isinstance(node, str) else node
     if not isinstance(spec, Mapping):
         raise TranscriptError(
-            f"`window` is {spec!r}; write an object with a type, as in {{'type': 'global'}}"
+            f"`window` is {spec!r}; write an object with a type, such as {{'type': 'global'}}"
         )
     refuse_misspelled_fields(spec, WINDOW_FIELDS, "`window`")
     match spec.get("type"):
@@ -96,12 +96,12 @@ def parse_window(node: Mapping[str, Any] | str, unit: TimeUnit) -> Window:
 
 
 def normalize_offset(offset: int, period: int) -> int:
-    """Return the offset within one period; whether there is such a period the window says."""
+    """Return the offset within one period; the window validates the period."""
     return offset % period if period > 0 else 0
 
 
 def parse_time_domain(node: Mapping[str, Any]) -> TimeDomain:
-    """Return by which time the window is cut."""
+    """Return the time domain of the window."""
     match node.get("time", "event"):
         case "event":
             return "event"
@@ -112,7 +112,7 @@ def parse_time_domain(node: Mapping[str, Any]) -> TimeDomain:
 
 
 def require_policy(node: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return a policy that stands inside a window."""
+    """Return a policy of a window."""
     policy = node.get(name)
     if not isinstance(policy, Mapping):
         raise TranscriptError(f"{node.get('type')!r} needs a policy in `{name}`; found {policy!r}")
@@ -122,7 +122,7 @@ def require_policy(node: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 def parse_close_policy(
     node: Mapping[str, Any], unit: TimeUnit
 ) -> CountPolicy | DeltaPolicy | PunctuationPolicy | TimePolicy:
-    """Read a policy of an order window."""
+    """Parse the close policy of an order window."""
     match node.get("type"):
         case "punctuation":
             return PunctuationPolicy(parse_predicate(node))
@@ -131,7 +131,7 @@ def parse_close_policy(
 
 
 def parse_policy(node: Mapping[str, Any], unit: TimeUnit) -> CountPolicy | DeltaPolicy | TimePolicy:
-    """Read a policy for eviction or showing."""
+    """Parse an eviction or trigger policy."""
     match node.get("type"):
         case "count":
             return CountPolicy(node.get("n", node.get("count", 0)))

@@ -73,7 +73,7 @@ def test_a_file_of_no_cases_is_wrong_usage(run, tmp_path: Path) -> None:
     path = tmp_path / "cases.json"
     path.write_text('{\n "figures": []\n}', encoding="utf-8")
     answer = run("transcript", "run", str(path), "--engine", "reference")
-    assert (answer.code, f"{path}: it is a document without cases" in answer.err) == (2, True)
+    assert (answer.code, f"{path}: the document has no cases" in answer.err) == (2, True)
 
 
 def test_a_case_is_chosen_by_its_id(run, cases: Path) -> None:

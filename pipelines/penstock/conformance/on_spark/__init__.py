@@ -1,4 +1,4 @@
-"""Scripts run by the engine itself: Spark reads, the batch engine folds, Delta tables say what came of it."""
+"""Runs scripts on the real engine: Spark reads, the batch engine aggregates, and Delta tables have the output."""
 
 from penstock.conformance.on_spark.spark_engine import SparkEngine
 

@@ -1,4 +1,4 @@
-"""One script through the batch engine: its intents, its state, its tables, and what they say afterwards."""
+"""Runs one script through the batch engine: intents, state and tables."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ BatchReadings = Mapping[int, BatchInput]
 
 @dataclass(frozen=True)
 class ScriptRun:
-    """A script at work in a folder of its own."""
+    """A running script in a folder of its own."""
 
     script: Script
     stage: CompiledStage
@@ -42,7 +42,7 @@ class ScriptRun:
         ]
 
     def create_engine(self) -> BatchEngine:
-        """Return an engine at its beginning."""
+        """Return a new engine."""
         plan = self.script.plan
         graph = CompiledGraph(plan, (self.stage,))
         tables = StreamTables(plan, graph, self.folder / "warehouse")
@@ -53,7 +53,7 @@ class ScriptRun:
     def run_batch(
         self, engine: BatchEngine, batch: InputBatch, readings: BatchReadings
     ) -> tuple[OpenWindow, ...] | None:
-        """Run a batch: one of records, or a tick; return the windows that are open after it."""
+        """Run a batch of records or a tick; return the open windows."""
         watermark = script_watermark(batch)
         if batch.records:
             ranges = (offset_range_of(batch.records),)
@@ -65,12 +65,12 @@ class ScriptRun:
 
 
 def script_watermark(batch: InputBatch) -> int | None:
-    """Return the watermark that the script gives a batch."""
+    """Return the watermark that the script sets for a batch."""
     if batch.is_last:
         return MAX_TIMESTAMP_MS
     return None if batch.watermark is None else to_engine_ms(batch.watermark)
 
 
 def to_engine_ms(instant: Instant) -> int:
-    """Return an instant as the fold has it."""
+    """Convert an instant to the engine's milliseconds."""
     return MAX_TIMESTAMP_MS if instant == inf else MIN_TIMESTAMP_MS if instant == -inf else int(instant)

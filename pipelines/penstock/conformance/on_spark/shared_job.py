@@ -1,8 +1,8 @@
-"""One Spark job for many scripts, and each batch's share of what it says.
+"""One Spark job for many scripts, and the share of each batch in its output.
 
-The job is that of a live batch, code for code, over the records of all batches of the scripts that share it.
-What it computes of a record depends on that record alone, and it is said by partition; so a batch that has a
-partition of its own finds there what a job over its records alone would say.
+The job is the job of a live batch, over the records of all batches of the scripts that share it. What it computes
+for a record depends on that record alone, and its output is divided by partition. So a batch with a partition of
+its own gets the same output as from a job of its own.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def group_scripts(scripts: Sequence[Script], max_group_size: int) -> Iterable[list[int]]:
-    """Return the numbers of scripts that ask Spark for the same, at most so many together."""
+    """Return groups of script numbers that need the same Spark job, with a maximum size."""
     groups: dict[Hashable, list[int]] = {}
     for number, script in enumerate(scripts):
         groups.setdefault(spark_job_key(script.plan), []).append(number)
@@ -36,7 +36,7 @@ def group_scripts(scripts: Sequence[Script], max_group_size: int) -> Iterable[li
 
 
 def spark_job_key(plan: Plan) -> Hashable:
-    """Return what Spark does for a plan: lateness, refinement and triggers that match nothing are the fold's."""
+    """Return the part of a plan that Spark runs; lateness, accumulation and triggers belong to the operators."""
     stage = replace(plan.only_stage, lateness=0, accumulation="accumulating", on_time_pane="always")
     stage = replace(stage, final_pane="never", sinks=(), trigger=DEFAULT_TRIGGER)
     return plan.sources, stage, punctuation_predicates(plan.only_stage.trigger)
@@ -51,20 +51,20 @@ class SharedJobReading:
     partition: int
 
     def compute_partials(self) -> pa.Table:
-        """Return the batch's share of what the job said."""
+        """Return the batch's share of the job's output."""
         is_own = pc.equal(self.job_partials.column("_partition"), self.partition)
         return to_single_partition(self.job_partials.filter(is_own), "_partition")
 
     def read_invalid_records(self) -> pa.Table:
-        """Fetch the batch's records that are no good."""
+        """Fetch the invalid records of the batch."""
         return to_single_partition(self.own_reading().read_invalid_records(), "partition")
 
     def read_late_records(self, windows: pa.Table) -> pa.Table:
-        """Fetch the batch's records of the windows named."""
+        """Fetch the batch's records of the given windows."""
         return to_single_partition(self.own_reading().read_late_records(windows), "partition")
 
     def own_reading(self) -> SparkBatchInput:
-        """Return the reading of this batch's records and no others."""
+        """Return a reading of only this batch's records."""
         ranges = tuple(
             offset_range
             for offset_range in self.job_reading.ranges
@@ -76,7 +76,7 @@ class SharedJobReading:
 
 
 def to_single_partition(rows: pa.Table, column: str) -> pa.Table:
-    """Return rows as those of the script's one partition, whichever it had in the job."""
+    """Return rows with the partition of the script, not of the job."""
     column_index = rows.schema.get_field_index(column)
     return rows.set_column(
         column_index, rows.schema.field(column_index), pa.array([0] * rows.num_rows, pa.int32())
@@ -86,7 +86,7 @@ def to_single_partition(rows: pa.Table, column: str) -> pa.Table:
 def run_shared_jobs(
     session: "SparkSession", stage: CompiledStage, scripts: Sequence[Script]
 ) -> Mapping[ScriptBatch, SharedJobReading]:
-    """Run the job of scripts that share it; where it depends on the clock, a job for each clock."""
+    """Run the job of scripts that share it; one job per clock time if it depends on the clock."""
     return {
         script_batch: reading
         for part in split_by_clock(scripts)
@@ -95,7 +95,7 @@ def run_shared_jobs(
 
 
 def split_by_clock(scripts: Sequence[Script]) -> Iterator[tuple[int, SharedTopic]]:
-    """Yield clocks, and what a topic would hold of the batches that are read under each."""
+    """Yield clock times, each with the topic of the batches that are read at it."""
     plan = scripts[0].plan
     clocks = sorted({batch.clock for script in scripts for batch in script.batches if batch.records})
     for clock in clocks if is_clock_dependent(plan) else clocks[:1]:
@@ -106,13 +106,13 @@ def split_by_clock(scripts: Sequence[Script]) -> Iterator[tuple[int, SharedTopic
 
 
 def is_clock_dependent(plan: Plan) -> bool:
-    """Tell whether what Spark does with a record depends on the batch clock."""
+    """Tell whether Spark's result for a record depends on the batch clock."""
     has_future_limit = any(source.watermark.max_future_skew is not None for source in plan.sources)
     return has_future_limit or is_processing_time(plan.only_stage.window)
 
 
 def filter_clock(script: Script, clock: int) -> Script:
-    """Return the script with the batches of one clock only."""
+    """Return the script with only the batches of one clock time."""
     return replace(script, batches=tuple(batch for batch in script.batches if batch.clock == clock))
 
 

@@ -1,6 +1,6 @@
-"""What a topic would hold of many scripts' records, so that one Spark job reads them all.
+"""The records of many scripts as one topic, so that one Spark job reads them all.
 
-A script's batch is a partition of its own there: what a job says is said by partition, and thereby by batch.
+Each batch of a script is a partition of its own, so the job's output is divided by batch.
 """
 
 import json
@@ -28,7 +28,7 @@ KAFKA_RECORD_SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class ScriptBatch:
-    """A batch of a script, by the number of the script among those that share a job."""
+    """A batch of a script, by the number of the script within its job."""
 
     script_index: int
     batch_id: int
@@ -36,14 +36,14 @@ class ScriptBatch:
 
 @dataclass(frozen=True)
 class SharedTopic:
-    """The records of several scripts that share a job: for each batch that has records, its own partition."""
+    """The records of scripts that share a job: one partition per batch with records."""
 
     partitions: dict[ScriptBatch, int]
     table: pa.Table
 
     @property
     def ranges(self) -> tuple[OffsetRange, ...]:
-        """The offsets of every partition."""
+        """The offset ranges of every partition."""
         columns = self.table.column("partition").to_pylist(), self.table.column("offset").to_pylist()
         offsets_by_partition: dict[int, list[int]] = {}
         for partition, offset in zip(*columns, strict=True):
@@ -73,12 +73,12 @@ def batches_with_records(scripts: Sequence[Script]) -> Iterator[tuple[ScriptBatc
 
 
 def to_kafka_row(record: InputRecord, partition: int) -> dict[str, object]:
-    """Return a record as a topic holds it."""
+    """Return a record as a topic stores it."""
     value = json.dumps(record.fields).encode()
     return {"value": value, "topic": ELEMENTS_TOPIC, "partition": partition, "offset": record.offset}
 
 
 def offset_range_of(records: Sequence[InputRecord]) -> OffsetRange:
-    """The offsets of a batch's records in the script's own partition."""
+    """Return the offset range of a batch's records in the script's own partition."""
     offsets = [record.offset for record in records]
     return OffsetRange(ELEMENTS_TOPIC, 0, min(offsets), max(offsets) + 1)

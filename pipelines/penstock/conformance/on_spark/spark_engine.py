@@ -1,4 +1,4 @@
-"""The engine of live streams behind cases: one Spark session, shared jobs, and a stream's whole life per script."""
+"""Runs cases as live streams: one Spark session, shared jobs, and a complete stream per script."""
 
 import tempfile
 from collections import deque
@@ -29,10 +29,10 @@ ReadingsByBatch: TypeAlias = Mapping[ScriptBatch, SharedJobReading]
 
 
 class SparkEngine:
-    """Runs scripts as live streams run: Spark's job, the fold, journal, state and Delta tables are the same.
+    """Runs scripts as live streams run: the same Spark job, operators, journal, state and Delta tables.
 
-    Scripts that ask Spark for the same share its jobs; each has a journal, a state and tables of its own, in a
-    folder that goes when it has run. While one group's scripts are folded, Spark does the next group's job.
+    Scripts that need the same Spark job share it. Each has its own journal, state and tables, in a folder that is
+    deleted afterwards. While one group's batches run, Spark runs the job of the next group.
     """
 
     def __init__(self, session: "SparkSession") -> None:
@@ -40,7 +40,7 @@ class SparkEngine:
         self._types = FieldTypeResolver(session)
 
     def run(self, scripts: Sequence[Script]) -> Iterable[ScriptResult]:
-        """Yield for each script, in their order, what its tables say of each of its batches."""
+        """Yield the output of each batch of each script, in order, as read from the tables."""
         results: dict[int, ScriptResult] = {}
         next_index = 0
         with ThreadPoolExecutor(1, thread_name_prefix="transcripts") as pool:
@@ -73,7 +73,7 @@ class SparkEngine:
     def _run_group(
         self, scripts: Sequence[Script], group: ScriptGroup, job: "Future[ReadingsByBatch]"
     ) -> dict[int, ScriptResult]:
-        """Run the scripts of a group; where their job failed for one of them, each has a job of its own."""
+        """Run the scripts of a group; if the shared job fails, each script gets a job of its own."""
         try:
             readings = job.result()
         except Exception as problem:  # noqa: BLE001  # whatever it is, it is the answer to these scripts alone
@@ -100,13 +100,13 @@ class SparkEngine:
             return self._to_script_error(problem)
 
     def _to_script_error(self, problem: Exception) -> PipelineError:
-        """Return a problem as a script's answer; without Spark there is no answer to any."""
+        """Return an error as the result of a script; raise it if Spark is gone."""
         if isinstance(problem, PipelineError):
             return problem
         if not is_session_alive(self._session):
             raise problem
-        first_line = (str(problem).strip() or "without a word").splitlines()[0]
-        return TranscriptError(f"the engine failed at it: {type(problem).__name__}: {first_line}")
+        first_line = (str(problem).strip() or "no message").splitlines()[0]
+        return TranscriptError(f"the engine failed: {type(problem).__name__}: {first_line}")
 
 
 def readings_of_script(readings: ReadingsByBatch, script_index: int) -> dict[int, SharedJobReading]:

@@ -1,4 +1,4 @@
-"""The windows that the state holds, with the values that they would show."""
+"""Reads the open windows of the state, with their current values."""
 
 from math import inf
 
@@ -14,7 +14,7 @@ from penstock.engine.state.state_tree import StateTree
 
 
 def read_open_windows(stage: CompiledStage, state: StateTree) -> tuple[OpenWindow, ...] | None:
-    """Return every window of time that is kept; None where windows go by the order of records."""
+    """Return every open time window; None for order windows."""
     if isinstance(stage.plan.window, Tumbling | SlidingOrder):
         return None
     state_rows = merge_runs(state.runs, includes_oldest=True) if state.runs else state.schema.empty_table()
@@ -34,7 +34,7 @@ def read_open_windows(stage: CompiledStage, state: StateTree) -> tuple[OpenWindo
 
 
 def compute_window_values(stage: CompiledStage, state_rows: pa.Table) -> list[tuple[tuple[str, object], ...]]:
-    """Return what each window would show."""
+    """Return the current values of each window."""
     names = [part.name for part in stage.parts]
     rows = Rows({name: to_numpy(state_rows.column(name)) for name in names}, state_rows.num_rows)
     columns = [

@@ -1,4 +1,4 @@
-"""What a script's tables say, in the words in which cases are compared."""
+"""Reads the tables of a script in the form in which cases are compared."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ TableRow = Mapping[str, Any]
 
 
 class ScriptTables:
-    """The log of panes and the late table of a script, batch by batch."""
+    """The pane log and the late table of a script, batch by batch."""
 
     def __init__(self, plan: Plan, stage: CompiledStage, warehouse: Path) -> None:
         self._columns = [accumulator.output for accumulator in stage.accumulators]
@@ -29,15 +29,15 @@ class ScriptTables:
         self._late = read_rows_by_batch(warehouse / "late" / plan.name)
 
     def panes_of(self, batch: int) -> tuple[Pane, ...]:
-        """Return the panes of a batch; a mark that a window was replaced is none."""
+        """Return the panes of a batch, without markers of replaced windows."""
         return tuple(self.build_pane(row) for row in self._panes[batch] if row["kind"] != "replaced")
 
     def late_rows_of(self, batch: int) -> tuple[LateRow, ...]:
-        """Return what no window took in a batch."""
+        """Return the late rows of a batch."""
         return tuple(self.build_late_row(row) for row in self._late[batch])
 
     def build_pane(self, row: TableRow) -> Pane:
-        """Return a row of the log of panes."""
+        """Return a row of the pane log as a pane."""
         return pane_from_row(row, self._key, self._columns)
 
     def build_late_row(self, row: TableRow) -> LateRow:
@@ -56,7 +56,7 @@ class ScriptTables:
 
 
 def pane_from_row(row: TableRow, key: Iterable[str], columns: Iterable[str]) -> Pane:
-    """Return a row of panes, with these columns for its key and its values."""
+    """Return a row as a pane, with the given key and value columns."""
     return Pane(
         key=tuple(row[name] for name in key),
         start=to_instant(row["window_start"], -inf),
@@ -84,7 +84,7 @@ def read_rows_by_batch(table: Path) -> Mapping[int, list[TableRow]]:
 
 
 def to_rows(table: pa.Table) -> Iterable[TableRow]:
-    """Return the rows of a table, with their own times in microseconds: Python's end with the year 9999."""
+    """Return the rows of a table with times in microseconds; Python's datetime ends at year 9999."""
     for name in TIME_COLUMNS:
         column_index = table.schema.get_field_index(name)
         if column_index >= 0:
@@ -94,10 +94,10 @@ def to_rows(table: pa.Table) -> Iterable[TableRow]:
 
 
 def to_instant(time_us: int | None, infinite: Instant) -> Instant:
-    """Return a time in milliseconds; one that a table cannot show is an end of time."""
+    """Return a time in milliseconds; a time that a table cannot represent is infinite."""
     return infinite if time_us is None else time_us // MICROSECONDS_PER_MS
 
 
 def to_comparable(value: Any) -> Any:
-    """Return a value that can be compared: a list as a tuple."""
+    """Return a comparable value: a list as a tuple."""
     return tuple(value) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""The reference evaluator: the contract as a program, in plain Python, one element at a time."""
+"""The reference evaluator: the semantics as a program, in plain Python, one element at a time."""
 
 from penstock.conformance.reference.evaluator import Evaluator, evaluate, evaluate_bounded
 from penstock.conformance.reference.input_records import (

@@ -1,4 +1,4 @@
-"""What: an aggregate over the elements of a pane, from nothing, each time."""
+"""Computes aggregates over the elements of a pane, from scratch each time."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -43,10 +43,10 @@ def compute_columns(
 
 
 def assign_addresses(aggregate: Aggregate, elements: Sequence[StageElement]) -> Sequence[StageElement]:
-    """Return elements of which those that come from panes have places by their time and their values.
+    """Return elements with an address derived from event time and values, if they come from panes.
 
-    A pane has no address: of one time such elements stand in the order of the values that the aggregate is of,
-    from whichever stage they come. Only who is over one input alone needs to know its name.
+    A pane has no address. Elements with the same time are ordered by the aggregated values, across upstream
+    stages. Only an aggregate over one input needs its name.
     """
     names = aggregate_fields(aggregate)
     is_input_relevant = isinstance(aggregate, OfInput | JoinMembers)
@@ -115,34 +115,34 @@ def compute_aggregate(aggregate: Aggregate, elements: Sequence[StageElement]) ->
 
 
 def choose_sum(elements: Sequence[StageElement]) -> Callable[[list[Any]], Any]:
-    """Return how values are added: of panes exactly, for what is taken back must leave nothing behind."""
+    """Return the function that adds values: exact for panes, because a retraction must cancel its insert."""
     return sum_exactly if any(element.window is not None for element in elements) else sum
 
 
 def filter_input(input_: str, elements: Iterable[StageElement]) -> list[StageElement]:
-    """Return the elements of one input: a topic, or a stage whose panes are read."""
+    """Return the elements of one input: a topic, or an upstream stage."""
     return [element for element in elements if element.address[0] == input_]
 
 
 def non_null_values(field: str, elements: Iterable[StageElement]) -> list[Any]:
-    """Return the values of a field that are not null."""
+    """Return the non-null values of a field."""
     return [field_value for element in elements if (field_value := element.fields.get(field)) is not None]
 
 
 def sort_elements(elements: Iterable[StageElement], order: ValueOrder) -> list[StageElement]:
-    """Return the elements by event time and then address, or by address alone."""
+    """Return the elements by event time and address, or by address alone."""
     if order == "arrival":
         return sorted(elements, key=lambda element: element.address)
     return sorted(elements, key=lambda element: (element.time, element.address))
 
 
 def compute_unless_empty(compute: Any, present_values: list[Any]) -> Any:
-    """Return null where there is nothing to compute from."""
+    """Return null for no values, else the computed value."""
     return compute(present_values) if present_values else None
 
 
 def compute_top_n(top_n: TopN, elements: Iterable[StageElement]) -> tuple[Any, ...]:
-    """Return the field of the n best elements; the one with the lower address wins a tie."""
+    """Return the field of the top n elements; the lower address wins a tie."""
     by = top_n.by or top_n.field
     ranked = [element for element in sort_elements(elements, "arrival") if element.fields.get(by) is not None]
     ranked.sort(key=lambda element: sort_key(element.fields[by]), reverse=top_n.largest)
@@ -150,7 +150,7 @@ def compute_top_n(top_n: TopN, elements: Iterable[StageElement]) -> tuple[Any, .
 
 
 def pick_quantile(sorted_values: list[Any], quantile: float) -> Any:
-    """Return the least value at or below which at least this share of all values lies."""
+    """Return the smallest value at or below which at least this share of the values lies."""
     if not sorted_values:
         return None
     position = -int(-quantile * len(sorted_values) // 1)
@@ -158,8 +158,8 @@ def pick_quantile(sorted_values: list[Any], quantile: float) -> Any:
 
 
 def run_combiner(custom: Custom, elements: Sequence[StageElement]) -> Any:
-    """Run one's own combiner over all elements at once."""
-    import numpy as np  # only who brings a combiner needs Arrow
+    """Run a user-defined combiner over all elements in one call."""
+    import numpy as np  # only combiners need Arrow
     import pyarrow as pa
 
     combiner = custom.combiner.resolve()

@@ -1,4 +1,4 @@
-"""Panes of one stage as the elements of another: an insert brings one, a retract takes it back."""
+"""Converts the panes of one stage to elements of another: inserts and retractions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from penstock.engine.plan.stateful_function import SIDE_OUTPUT_COLUMN, StatefulF
 def elements_from_panes(
     stage: Stage, upstream: Stage, panes: Iterable[Pane], steps: StepFunction
 ) -> Iterator[StageElement]:
-    """Yield what a stage finds in the panes of one that it reads, after its steps."""
+    """Yield the elements that a stage makes of the panes of an upstream stage, after its steps."""
     for pane in panes:
         if pane.is_restatement or not pane.records or is_side_output(upstream, pane):
             continue
@@ -29,7 +29,7 @@ def elements_from_panes(
             yield StageElement(
                 key=canonicalize(tuple(fields.get(name) for name in stage.key)),
                 time=pane_event_time(pane),
-                # A pane has no address: those of one time stand in the order of their values.
+                # A pane has no address; panes of one time are ordered by their values.
                 address=(upstream.name, 0, value_sort_key(fields)),
                 fields=canonicalize_fields(fields),
                 window=(pane.start, pane.end),
@@ -38,21 +38,21 @@ def elements_from_panes(
 
 
 def is_side_output(upstream: Stage, pane: Pane) -> bool:
-    """Tell whether a row of a function goes to another output than its own."""
+    """Tell whether a row of a function belongs to a side output."""
     has_outputs = isinstance(upstream.window, StatefulFunction) and upstream.window.outputs
     return bool(has_outputs and dict(pane.values)[SIDE_OUTPUT_COLUMN] is not None)
 
 
 def pane_event_time(pane: Pane) -> int:
-    """Return the time of an element; where its window has no end, only such windows come after, and it is 0."""
+    """Return the event time of an element; 0 if the window has no end."""
     return 0 if pane.end == MAX_TIMESTAMP else int(pane.end) - 1
 
 
 def canonicalize_fields(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return fields of which equal ones are found equal."""
+    """Return the fields in a form in which equal fields compare equal."""
     return {name: canonicalize(value) for name, value in fields.items()}
 
 
 def value_sort_key(fields: Mapping[str, Any]) -> Any:
-    """Return what elements of one time are ordered by."""
+    """Return the sort key of elements with the same time."""
     return tuple((value is not None, value is not None and sort_key(value)) for value in fields.values())

@@ -1,4 +1,4 @@
-"""Panes that another stream published, shown as they are."""
+"""Passes on the panes that another stream published."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from penstock.engine.plan.changelog import PANE_CHANGE_COLUMN, ChangelogWindows
 
 @dataclass
 class ReferenceChangelogOperator:
-    """The panes that came in a batch; nothing of them is kept."""
+    """The panes of one batch; no state."""
 
     window: ChangelogWindows
     elements: list[StageElement] = field(default_factory=list)
@@ -26,20 +26,20 @@ class ReferenceChangelogOperator:
     def process_elements(
         self, elements: Sequence[StageElement], batch_time: ReferenceBatchTime
     ) -> set[RecordAddress]:
-        """Take the panes."""
+        """Collect the panes."""
         del batch_time
         self.elements = list(elements)
         return {element.address for element in elements}
 
     def emit_panes(self, batch_time: ReferenceBatchTime) -> Iterator[Pane]:
-        """Show those that are changes."""
+        """Emit the panes that are changes."""
         for element in self.elements:
             change = element.fields[PANE_CHANGE_COLUMN]
             if change:
                 yield self.build_pane(element, "insert" if change > 0 else "retract", batch_time)
 
     def build_pane(self, element: StageElement, kind: Any, batch_time: ReferenceBatchTime) -> Pane:
-        """Return a pane as it was shown: in its window, with its values."""
+        """Return a pane with its original window and values."""
         start, end = (element.fields.get(f"window_{bound}") for bound in ("start", "end"))
         values = (
             (column.name, canonicalize(element.fields.get(column.name))) for column in self.window.columns
@@ -61,5 +61,5 @@ class ReferenceChangelogOperator:
         )
 
     def take_late_rows(self) -> list[Any]:
-        """Return nothing: no pane is late for a relay."""
+        """Return nothing: no pane is late here."""
         return []

@@ -1,4 +1,4 @@
-"""When: the rows of the contract's trigger table that are made of others."""
+"""The composite triggers."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ from penstock.engine.plan.triggers import (
 
 
 def create_trigger(trigger: Trigger) -> ReferenceTrigger:
-    """Return the trigger at its beginning."""
+    """Return the trigger in its initial state."""
     match trigger:
         case AfterWatermark(None, None):
             return ReferenceAfterWatermark()
@@ -57,13 +57,13 @@ def create_trigger(trigger: Trigger) -> ReferenceTrigger:
 
 
 class ReferenceCompositeTrigger(ReferenceTrigger):
-    """What `after_any` and `after_all` share: all parts see everything, and all end at the first firing."""
+    """The common part of `after_any` and `after_all`: all parts see every element, and end at the first firing."""
 
     def __init__(self, parts: list[ReferenceTrigger]) -> None:
         self.parts = parts
 
     def on_elements(self, arrivals: ArrivalCounts) -> None:
-        """Tell every part."""
+        """Notify every part."""
         for part in self.parts:
             part.on_elements(arrivals)
 
@@ -89,21 +89,21 @@ class ReferenceAfterAny(ReferenceCompositeTrigger):
     """`after_any`."""
 
     def check_readiness(self, context: ReferenceTriggerContext) -> TriggerReadiness:
-        """As ready as the readiest part."""
+        """Return the highest readiness of all parts."""
         return max(part.check_readiness(context) for part in self.parts)
 
 
 class ReferenceAfterAll(ReferenceCompositeTrigger):
-    """`after_all`. A part once ready stays so by itself, since none is told of a firing before all are ready."""
+    """`after_all`. A ready part stays ready, because no part is notified of a firing before all are ready."""
 
     def check_readiness(self, context: ReferenceTriggerContext) -> TriggerReadiness:
-        """Ready when all are; at the end when the end is what one of them waited for."""
+        """Ready if all parts are ready; at the end if one of them waited for the end."""
         part_readiness = [part.check_readiness(context) for part in self.parts]
         return TriggerReadiness.WAITING if TriggerReadiness.WAITING in part_readiness else max(part_readiness)
 
 
 class ReferenceAfterEach(ReferenceTrigger):
-    """`after_each`: the present part alone sees elements; when it finishes the next begins, from nothing."""
+    """`after_each`: only the current part sees elements; when it finishes, the next starts in its initial state."""
 
     def __init__(self, triggers: tuple[Trigger, ...]) -> None:
         self.triggers = triggers
@@ -111,15 +111,15 @@ class ReferenceAfterEach(ReferenceTrigger):
         self.current = create_trigger(triggers[0])
 
     def on_elements(self, arrivals: ArrivalCounts) -> None:
-        """Tell the present part."""
+        """Notify the current part."""
         self.current.on_elements(arrivals)
 
     def check_readiness(self, context: ReferenceTriggerContext) -> TriggerReadiness:
-        """As ready as the present part."""
+        """Return the readiness of the current part."""
         return self.current.check_readiness(context)
 
     def on_fire(self, context: ReferenceTriggerContext) -> bool:
-        """Go on to the next part when the present one finishes; finish with the last."""
+        """Advance when the current part finishes; finish with the last part."""
         if not self.current.on_fire(context):
             return False
         if self.current_index + 1 == len(self.triggers):
@@ -129,7 +129,7 @@ class ReferenceAfterEach(ReferenceTrigger):
         return False
 
     def on_merge(self, merged: Sequence[MergedTrigger], context: ReferenceTriggerContext) -> None:
-        """Go on from the least advanced of the merged windows."""
+        """Continue from the least advanced of the merged windows."""
         triggers = [(part, part.trigger) for part in merged if isinstance(part.trigger, ReferenceAfterEach)]
         self.current_index = min(trigger.current_index for _, trigger in triggers)
         self.current = create_trigger(self.triggers[self.current_index])
@@ -149,22 +149,22 @@ class ReferenceOrFinally(ReferenceTrigger):
         self.until = until
 
     def on_elements(self, arrivals: ArrivalCounts) -> None:
-        """Tell both."""
+        """Notify both parts."""
         self.main.on_elements(arrivals)
         self.until.on_elements(arrivals)
 
     def check_readiness(self, context: ReferenceTriggerContext) -> TriggerReadiness:
-        """As ready as the readier."""
+        """Return the higher readiness of both parts."""
         return max(self.main.check_readiness(context), self.until.check_readiness(context))
 
     def on_fire(self, context: ReferenceTriggerContext) -> bool:
-        """Finish if `until` was ready; otherwise it was `of` that fired, and `until` keeps its count."""
+        """Finish if `until` was ready; else `of` fired, and `until` keeps its count."""
         if self.until.check_readiness(context) is not TriggerReadiness.WAITING:
             return True
         return self.main.on_fire(context)
 
     def on_merge(self, merged: Sequence[MergedTrigger], context: ReferenceTriggerContext) -> None:
-        """Merge each with its like."""
+        """Merge each part with its counterpart."""
         triggers = [
             (part.has_pending, part.trigger)
             for part in merged
@@ -179,22 +179,22 @@ class ReferenceOrFinally(ReferenceTrigger):
 
 
 class ReferenceRepeatedly(ReferenceTrigger):
-    """`repeatedly`: when the trigger finishes it begins again, whole, with no count and no timer left."""
+    """`repeatedly`: when the trigger finishes, it restarts without counts and timers."""
 
     def __init__(self, definition: Trigger) -> None:
         self.definition = definition
         self.inner = create_trigger(definition)
 
     def on_elements(self, arrivals: ArrivalCounts) -> None:
-        """Tell the trigger."""
+        """Notify the trigger."""
         self.inner.on_elements(arrivals)
 
     def check_readiness(self, context: ReferenceTriggerContext) -> TriggerReadiness:
-        """As ready as the trigger."""
+        """Return the readiness of the trigger."""
         return self.inner.check_readiness(context)
 
     def on_fire(self, context: ReferenceTriggerContext) -> bool:
-        """Begin again if the trigger finished; never finish."""
+        """Restart the trigger if it finished; never finish."""
         if self.inner.on_fire(context):
             self.inner = create_trigger(self.definition)
         return False
@@ -210,7 +210,7 @@ class ReferenceRepeatedly(ReferenceTrigger):
 
 
 class ReferenceEarlyLate(ReferenceTrigger):
-    """`after_watermark(early, late)`: before the end, once at the end, after it."""
+    """`after_watermark(early, late)`: before the end, once at the end, and after it."""
 
     def __init__(self, early: Trigger | None, late: Trigger) -> None:
         self.early_and_late = (early, late)
@@ -218,23 +218,23 @@ class ReferenceEarlyLate(ReferenceTrigger):
         self.reset()
 
     def reset(self) -> None:
-        """Let early and late begin from nothing."""
+        """Reset the early and the late trigger."""
         early, late = self.early_and_late
         self.early: ReferenceTrigger = ReferenceNever() if early is None else ReferenceRepeatedly(early)
         self.late: ReferenceTrigger = ReferenceRepeatedly(late)
 
     def on_elements(self, arrivals: ArrivalCounts) -> None:
-        """Tell whichever part has its time."""
+        """Notify the part that is active."""
         (self.late if self.is_past_end else self.early).on_elements(arrivals)
 
     def check_readiness(self, context: ReferenceTriggerContext) -> TriggerReadiness:
-        """As ready as the part that has its time; at the end, ready once."""
+        """Return the readiness of the active part; at the end, ready once."""
         if self.is_past_end:
             return self.late.check_readiness(context)
         return TriggerReadiness.AT_END if context.is_past_end else self.early.check_readiness(context)
 
     def on_fire(self, context: ReferenceTriggerContext) -> bool:
-        """Pass the end, and with it leave all that was counted and timed; never finish."""
+        """Pass the end and drop all counts and timers; never finish."""
         if self.is_past_end:
             self.late.on_fire(context)
         elif context.is_past_end:
@@ -245,7 +245,7 @@ class ReferenceEarlyLate(ReferenceTrigger):
         return False
 
     def on_merge(self, merged: Sequence[MergedTrigger], context: ReferenceTriggerContext) -> None:
-        """Merge early with early, late with late; the end counts as passed if it lies behind the watermark."""
+        """Merge early with early and late with late; the end is passed if the watermark is at or after it."""
         triggers = [
             (part.has_pending, part.trigger)
             for part in merged

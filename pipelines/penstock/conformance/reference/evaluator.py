@@ -1,7 +1,7 @@
-"""A plan at work, slowly and obviously: the six steps of a batch, one after the other.
+"""The reference evaluator: runs a plan slowly and obviously, in the six steps of a batch.
 
-This is the specification that the engine's answers are compared with. It keeps every element of every open
-window, computes each pane from nothing, and promises no speed at all.
+It is the specification that engines are compared with. It retains every element of every open window, computes
+each pane from scratch, and promises no performance.
 """
 
 from collections.abc import Iterable, Mapping
@@ -48,9 +48,9 @@ from penstock.engine.plan.windows import SlidingOrder, Tumbling, is_processing_t
 
 
 class Evaluator:
-    """One pipeline. `steps` stands for the steps of its first stage: one record in, any number out.
+    """A running pipeline. `steps` replaces the steps of its first stage: one record in, any number out.
 
-    Those of other stages are given in `later`, by the stage's name. Steps that are data need not be given.
+    `later_steps` does the same for other stages, by name. Steps that are data need no replacement.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Evaluator:
         self.clock: Instant = MIN_TIMESTAMP
 
     def run(self, batch: InputBatch) -> EvaluatedBatch:
-        """Take one batch."""
+        """Run one batch."""
         counts_by_partition = {partition: PartitionCounts() for partition in batch.partitions}
         accepted, quarantined = self.accept_records(batch, counts_by_partition)
         watermark_before = self.watermark
@@ -126,7 +126,7 @@ class Evaluator:
         batch: InputBatch,
         counts_before: Mapping[tuple[str, int], PartitionCounts],
     ) -> dict[tuple[str, int], PartitionCounts]:
-        """Let a stage take the records of its sources; return what became of them in it."""
+        """Process the records of a stage's sources; return their fates."""
         elements = {
             record.address: self.elements_from_record(stage, record)
             for record in accepted
@@ -146,7 +146,7 @@ class Evaluator:
     def count_once_per_partition(
         self, counts_by_stage: Mapping[str, Mapping[tuple[str, int], PartitionCounts]]
     ) -> dict[tuple[str, int], PartitionCounts]:
-        """Return the account of each partition in the first stage that reads it."""
+        """Return the counts of each partition from the first stage that reads it."""
         merged: dict[tuple[str, int], PartitionCounts] = {}
         for stage_counts in counts_by_stage.values():
             merged = {**stage_counts, **merged}
@@ -155,7 +155,7 @@ class Evaluator:
     def emit_stage(
         self, stage: Stage, batch: InputBatch, watermark_before: Instant
     ) -> list[Pane | ReplacedWindow]:
-        """Return what a stage that reads records has to say."""
+        """Return the output of a stage that reads records."""
         batch_time = self.batch_time_for(stage, batch, watermark_before, self.watermark)
         return list(expand_join_rows(stage, self.operators[stage.name].emit_panes(batch_time)))
 
@@ -165,7 +165,7 @@ class Evaluator:
         panes: Mapping[str, tuple[Pane, ...]],
         batch_times: tuple[ReferenceBatchTime, ReferenceBatchTime],
     ) -> tuple[Pane, ...]:
-        """Let a stage take the panes of those that it reads, in the batch in which they were shown."""
+        """Process the panes of upstream stages in the batch that emitted them."""
         elements = [
             element
             for upstream in self.plan.upstream_of(stage)
@@ -182,7 +182,7 @@ class Evaluator:
     def downstream_times(
         self, batch: InputBatch, watermark_before: Instant
     ) -> tuple[ReferenceBatchTime, ReferenceBatchTime]:
-        """Return when a later stage folds, and when it judges."""
+        """Return the batch times for adding elements and for triggers in a downstream stage."""
         return (
             ReferenceBatchTime(batch.id, batch.clock, watermark_before, watermark_before, watermark_before),
             ReferenceBatchTime(batch.id, batch.clock, watermark_before, self.watermark, self.watermark),
@@ -191,13 +191,13 @@ class Evaluator:
     def accept_records(
         self, batch: InputBatch, counts_by_partition: dict[tuple[str, int], PartitionCounts]
     ) -> tuple[list[InputRecord], list[QuarantinedRow]]:
-        """Step 1: quarantine, and set repeats aside."""
+        """Step 1: quarantine invalid records and drop duplicates."""
         results = [intake.accept(batch, counts_by_partition) for intake in self.intakes]
         accepted = [record for records, _ in results for record in records]
         return accepted, [row for _, rows in results for row in rows]
 
     def elements_from_record(self, stage: Stage, record: InputRecord) -> list[StageElement]:
-        """Return what the steps of a stage make of a record."""
+        """Return the elements that the steps of a stage make of a record."""
         source = self.plan.source_named(record.source)
         input_rows = apply_steps(stage.steps_of_input(record.source), record.fields)
         output_rows = [row for fields in input_rows for row in self.steps[stage.name](fields)]
@@ -212,7 +212,7 @@ class Evaluator:
         ]
 
     def advance_watermark(self, batch: InputBatch) -> None:
-        """Step 4: move the watermark, never back."""
+        """Step 4: advance the watermark; it never goes back."""
         source_watermarks = [intake.watermark.advance(batch.clock) for intake in self.intakes]
         lowest = min(source_watermarks) if batch.watermark is None else batch.watermark
         self.watermark = MAX_TIMESTAMP if batch.is_last else max(self.watermark, lowest)
@@ -222,7 +222,7 @@ class Evaluator:
     def batch_time_for(
         self, stage: Stage, batch: InputBatch, watermark_before: Instant, watermark: Instant
     ) -> ReferenceBatchTime:
-        """Return when windows are judged: windows of processing time go by the clock in place of the watermark."""
+        """Return the batch time of a stage; processing-time windows use the clock as watermark."""
         max_event_time = max(
             (intake.watermark.max_event_time for intake in self.intakes), default=MIN_TIMESTAMP
         )
@@ -247,7 +247,7 @@ def create_operator(
     | ReferenceChangelogOperator
     | ReferenceUnwindowedJoin
 ):
-    """Return the windows of a stage, none of which is open yet."""
+    """Return the operator of a stage, without open windows."""
     match stage.window:
         case Tumbling() | SlidingOrder() as window:
             return ReferenceOrderOperator(stage, window)
@@ -272,7 +272,7 @@ def update_counts(
     elements: Mapping[RecordAddress, list[StageElement]],
     taken_addresses: set[RecordAddress],
 ) -> None:
-    """Write down what became of each accepted record."""
+    """Count the fate of each accepted record."""
     for address, record_elements in elements.items():
         source, partition, _ = address
         counts = counts_by_partition[source, partition]
@@ -287,7 +287,7 @@ def update_counts(
 def evaluate(
     plan: Plan, batches: Iterable[InputBatch], steps: StepFunction | None = None
 ) -> list[EvaluatedBatch]:
-    """Run a plan over batches, from nothing."""
+    """Run a plan over batches, from an empty state."""
     evaluator = Evaluator(plan, steps)
     return [evaluator.run(batch) for batch in batches]
 
@@ -295,5 +295,5 @@ def evaluate(
 def evaluate_bounded(
     plan: Plan, records: Iterable[InputRecord], clock: int, steps: StepFunction | None = None
 ) -> EvaluatedBatch:
-    """Run a plan over stored records, as one batch that ends with the watermark at infinity."""
+    """Run a plan over stored records, in one batch that ends with the watermark at infinity."""
     return Evaluator(plan, steps).run(InputBatch(0, clock, tuple(records), is_last=True))

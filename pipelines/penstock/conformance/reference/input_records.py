@@ -1,4 +1,4 @@
-"""What goes in: records with their addresses, in batches with their clocks."""
+"""Input records with their addresses, in batches with their clocks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from math import inf
 from typing import Any, TypeAlias
 
 Instant: TypeAlias = float
-"""Milliseconds, UTC; `inf` and `-inf` stand for the ends of time."""
+"""Milliseconds in UTC; `inf` and `-inf` are the ends of time."""
 
 MIN_TIMESTAMP: Instant = -inf
 MAX_TIMESTAMP: Instant = inf
@@ -17,7 +17,7 @@ RecordAddress: TypeAlias = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class InputRecord:
-    """One record as it was read. `error` says why it could not be understood; then its fields do not count."""
+    """One record as read. `error` says why it is invalid; its fields are then ignored."""
 
     source: str
     partition: int
@@ -27,17 +27,16 @@ class InputRecord:
 
     @property
     def address(self) -> RecordAddress:
-        """Return where it is."""
+        """Return its address."""
         return (self.source, self.partition, self.offset)
 
 
 @dataclass(frozen=True)
 class InputBatch:
-    """What one batch reads, and its clock. A batch without records is a tick.
+    """The records of one batch, and its clock. A batch without records is a tick.
 
-    `partitions` are those that exist, whether or not they brought records. `watermark` puts one in place of the
-    one that the records would make; `ends` says that nothing comes after this batch; `unread` are
-    partitions of which records may have waited to be read.
+    `partitions` are the existing ones, with or without records. `watermark` overrides the watermark of the
+    records. `ends` marks the last batch. `unread` are partitions that may have had unread records.
     """
 
     id: int
@@ -51,7 +50,7 @@ class InputBatch:
 
 @dataclass(frozen=True)
 class StageElement:
-    """A record that counts: its fields after the steps, its key and its event time."""
+    """A valid record: its fields after the steps, its key and its event time."""
 
     key: tuple[Any, ...]
     time: int
@@ -63,5 +62,5 @@ class StageElement:
     """Whether it is the news that such an element is gone."""
 
     def is_same_element(self, other: "StageElement") -> bool:
-        """Tell whether two are one element, that came and that is taken back."""
+        """Tell whether two are the same element, inserted and retracted."""
         return (self.key, self.window, self.fields) == (other.key, other.window, other.fields)

@@ -1,4 +1,4 @@
-"""The rows of a join: a pane says what its window holds of both inputs, and here it is put together."""
+"""Builds the rows of a join from panes that contain the elements of both inputs."""
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,9 +15,9 @@ JoinedColumns = tuple[tuple[str, Any], ...]
 
 
 def expand_join_rows(stage: Stage, panes: Iterable[Pane | ReplacedWindow]) -> Iterator[Pane | ReplacedWindow]:
-    """Yield the rows of panes: of a join any number for each.
+    """Yield the rows of panes; a join pane has any number of rows.
 
-    One that stands for another, and that others are to follow, takes back and shows only the rows that differ.
+    A pane that updates an earlier one, and is not the last, retracts and inserts only the rows that differ.
     """
     if stage.join is None or isinstance(stage.window, JoinWindow):
         yield from panes
@@ -38,7 +38,7 @@ def expand_join_rows(stage: Stage, panes: Iterable[Pane | ReplacedWindow]) -> It
 
 
 def is_update_of(inserted: Pane, retracted: Pane) -> bool:
-    """Tell whether a pane stands for what is taken back just before it, and others are to follow."""
+    """Tell whether a pane replaces the retraction just before it, with more panes to follow."""
     is_same_window = (inserted.key, inserted.start, inserted.end) == (
         retracted.key,
         retracted.start,
@@ -49,19 +49,19 @@ def is_update_of(inserted: Pane, retracted: Pane) -> bool:
 
 
 def diff_join_rows(join: Join, retracted: Pane, inserted: Pane) -> Iterator[Pane]:
-    """Yield what of the rows before is gone, and what of those now is new."""
+    """Yield the removed rows and the added rows."""
     old, new = (Counter(join_pane(join, pane.key, pane.values)) for pane in (retracted, inserted))
     for pane, changed_rows in ((retracted, old - new), (inserted, new - old)):
         yield from (replace(pane, values=row_values) for row_values in changed_rows.elements())
 
 
 def pane_content(stage: Stage, key: Sequence[Any], values: JoinedColumns) -> Any:
-    """Return what a pane says: its values, or for a join its rows, in whatever order."""
+    """Return the content of a pane: its values, or for a join its rows in any order."""
     return values if stage.join is None else sorted(join_pane(stage.join, key, values), key=repr)
 
 
 def join_pane(join: Join, key: Sequence[Any], values: JoinedColumns) -> Iterator[JoinedColumns]:
-    """Yield the values of each joined row, column by column. As in SQL, a key with a null in it meets nobody."""
+    """Yield the values of each joined row. As in SQL, a key with a null matches nothing."""
     rows_by_side = dict(values)
     left = [dict(zip(join.fields_from(join.left), row, strict=True)) for row in rows_by_side["left"]]
     right = [dict(zip(join.fields_from(join.right), row, strict=True)) for row in rows_by_side["right"]]
@@ -74,7 +74,7 @@ def join_pane(join: Join, key: Sequence[Any], values: JoinedColumns) -> Iterator
 def pair_rows(
     join: Join, left: Sequence[JoinInputRow], right: Sequence[JoinInputRow]
 ) -> Iterator[tuple[JoinInputRow, JoinInputRow]]:
-    """Yield which elements stand together; an empty row stands for none."""
+    """Yield the pairs of elements that match; an empty row stands for a missing side."""
     match join.kind:
         case "semi":
             yield from ((row, {}) for row in left if right)

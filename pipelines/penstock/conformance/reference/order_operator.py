@@ -1,4 +1,4 @@
-"""A batch for order windows: record by record, nothing late, each window one pane."""
+"""Order windows: record by record, nothing is late, and each window emits one pane."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ class ReferenceOrderOperator:
     def process_elements(
         self, elements: Sequence[StageElement], batch_time: ReferenceBatchTime
     ) -> set[RecordAddress]:
-        """Let the clock do its part for every key, then take the records in their order; all are taken."""
+        """Apply the clock to every key, then add the records in order; all are accepted."""
         for key, state in self.key_states.items():
             self.record_closed_windows(key, state.on_clock(batch_time.clock), batch_time)
         for element in elements:
@@ -44,7 +44,7 @@ class ReferenceOrderOperator:
     def record_closed_windows(
         self, key: tuple[Any, ...], closed_windows: Iterator[WindowContents], batch_time: ReferenceBatchTime
     ) -> None:
-        """Make a pane of each window that is shown."""
+        """Make a pane of each emitted window."""
         for contents in closed_windows:
             self.pending_panes.append(self.build_pane(key, contents, batch_time))
             self.emitted_counts[key] += 1
@@ -72,7 +72,7 @@ class ReferenceOrderOperator:
         )
 
     def emit_panes(self, batch_time: ReferenceBatchTime) -> Iterator[Pane]:
-        """Yield the batch's panes, which the policies have judged already, with the watermark as it is now."""
+        """Yield the panes of the batch with the current watermark."""
         pending_panes, self.pending_panes = self.pending_panes, []
         yield from (replace(pane, watermark=batch_time.stream_watermark) for pane in pending_panes)
 

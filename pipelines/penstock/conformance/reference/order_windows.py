@@ -1,4 +1,4 @@
-"""Order windows: a key's records in their order, cut or kept by policies. Each window shows one pane."""
+"""Order windows: the records of a key in order, divided by policies. Each window emits one pane."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,13 +21,13 @@ class TumblingOrderState:
     opened_at: int = 0
 
     def on_clock(self, clock: int) -> Iterator[WindowContents]:
-        """Close by the clock, before the batch's records."""
+        """Close the window by the clock, before the records of the batch."""
         match self.window.close:
             case TimePolicy(elapsed) if self.elements and clock >= self.opened_at + elapsed:
                 yield self.close_window()
 
     def add_element(self, element: StageElement, clock: int) -> Iterator[WindowContents]:
-        """Let a record in; yield the window that it closes, before or after it came in."""
+        """Add a record; yield the window that closes before or after it."""
         if self.is_delta_exceeded(element):
             yield self.close_window()
         if not self.elements:
@@ -53,7 +53,7 @@ class TumblingOrderState:
                 return False
 
     def is_complete(self, element: StageElement) -> bool:
-        """Tell whether the record is the window's last."""
+        """Tell whether the record is the last of the window."""
         match self.window.close:
             case CountPolicy(n):
                 return len(self.elements) == n
@@ -63,14 +63,14 @@ class TumblingOrderState:
                 return False
 
     def close_window(self) -> WindowContents:
-        """Empty the window and return what it held."""
+        """Empty the window and return its content."""
         contents, self.elements = self.elements, []
         return contents
 
 
 @dataclass
 class SlidingOrderState:
-    """What one key holds, with the clock at which each record came, and since when something was not shown."""
+    """The content of one key, with the arrival time of each record and the time of the first unemitted one."""
 
     window: SlidingOrder
     timed_elements: list[tuple[StageElement, int]] = field(default_factory=list)
@@ -79,7 +79,7 @@ class SlidingOrderState:
     delta_base: Any = None
 
     def on_clock(self, clock: int) -> Iterator[WindowContents]:
-        """Evict and show by the clock, before the batch's records."""
+        """Evict and emit by the clock, before the records of the batch."""
         match self.window.evict:
             case TimePolicy(elapsed):
                 self.timed_elements = [
@@ -92,7 +92,7 @@ class SlidingOrderState:
                 yield from self.emit_contents()
 
     def add_element(self, element: StageElement, clock: int) -> Iterator[WindowContents]:
-        """Let a record in; yield what is shown before or after it came in."""
+        """Add a record; yield the content that is emitted before or after it."""
         match self.window.trigger:
             case DeltaPolicy(field=name, by=by):
                 if has_risen(self.delta_base, element.fields.get(name), by):
@@ -109,7 +109,7 @@ class SlidingOrderState:
                 yield from self.emit_contents()
 
     def evict_before(self, incoming: StageElement) -> None:
-        """Drop what goes because a record comes in."""
+        """Evict records because of an incoming one."""
         match self.window.evict:
             case CountPolicy(n):
                 self.timed_elements = self.timed_elements[max(len(self.timed_elements) - n + 1, 0) :]
@@ -120,19 +120,19 @@ class SlidingOrderState:
                     self.timed_elements.pop(0)
 
     def emit_contents(self) -> Iterator[WindowContents]:
-        """Show what is held, if anything is."""
+        """Emit the content, unless it is empty."""
         self.pending_count = 0
         if self.timed_elements:
             yield [element for element, _ in self.timed_elements]
 
 
 def has_risen(first: Any, current: Any, delta: float) -> bool:
-    """Tell whether a field has risen by more than so much; with a null it has not."""
+    """Tell whether a field has risen by more than `delta`; false with a null."""
     return first is not None and current is not None and current - first > delta
 
 
 def create_order_state(window: Tumbling | SlidingOrder) -> TumblingOrderState | SlidingOrderState:
-    """Return the state of a key that has no records yet."""
+    """Return the state of a key without records."""
     match window:
         case Tumbling():
             return TumblingOrderState(window)
@@ -141,6 +141,6 @@ def create_order_state(window: Tumbling | SlidingOrder) -> TumblingOrderState | 
 
 
 def event_time_bounds(contents: Sequence[StageElement]) -> tuple[int, int]:
-    """Return the least event time, and the greatest plus one."""
+    """Return the smallest event time, and the largest plus one."""
     times = [element.time for element in contents]
     return min(times), max(times) + 1

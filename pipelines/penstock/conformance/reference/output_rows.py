@@ -1,4 +1,4 @@
-"""What comes out: rows of panes, rows of the late table, and accounts. They are compared row for row."""
+"""Output rows: panes, late rows and counts. They are compared row by row."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,11 +13,11 @@ LateReason: TypeAlias = Literal["closed", "finished", "no_window"]
 
 @dataclass(frozen=True)
 class Pane:
-    """One row: what a window says now, or no longer says.
+    """One row: an insert or a retraction of a window's values.
 
-    `values` are pairs of column and value, in the order of the plan. A retraction carries the values that it
-    takes back, and the number and timing of the pane in whose favour it does so. `number` counts a key's order
-    windows and is None for windows of time.
+    `values` are pairs of column and value, in the order of the plan. A retraction has the values that it
+    retracts, and the number and timing of the pane that replaces it. `number` is the number of an order window
+    within its key; None for time windows.
     """
 
     key: tuple[Any, ...]
@@ -40,7 +40,7 @@ class Pane:
 
 @dataclass(frozen=True)
 class ReplacedWindow:
-    """A window whose panes another window's panes stand for from now on (where nothing is retracted)."""
+    """A window whose panes are replaced by those of another window, without retractions."""
 
     key: tuple[Any, ...]
     start: Instant
@@ -52,7 +52,7 @@ class ReplacedWindow:
 
 @dataclass(frozen=True)
 class LateRow:
-    """A record that one window did not take: which, why, and by how much it missed (0 where time is not why)."""
+    """A record that one window rejected: the reason, and by how much it was late (0 for other reasons)."""
 
     address: RecordAddress
     key: tuple[Any, ...]
@@ -67,7 +67,7 @@ class LateRow:
 
 @dataclass(frozen=True)
 class QuarantinedRow:
-    """A record that was not understood, and why."""
+    """An invalid record, with the reason."""
 
     address: RecordAddress
     reason: str
@@ -76,7 +76,7 @@ class QuarantinedRow:
 
 @dataclass
 class PartitionCounts:
-    """What became of the records of one partition in one batch."""
+    """The fates of the records of one partition in one batch."""
 
     read: int = 0
     folded: int = 0
@@ -87,13 +87,13 @@ class PartitionCounts:
 
     @property
     def is_balanced(self) -> bool:
-        """Tell whether every record is accounted for once."""
+        """Tell whether every record is counted exactly once."""
         return self.read == self.folded + self.late + self.quarantined + self.duplicate + self.filtered
 
 
 @dataclass(frozen=True)
 class EvaluatedStage:
-    """What one batch brought about in a stage that reads records beside the first."""
+    """The output of a batch in a source stage other than the first."""
 
     late: tuple[LateRow, ...]
     accounts: Mapping[tuple[str, int], PartitionCounts]
@@ -101,7 +101,7 @@ class EvaluatedStage:
 
 @dataclass(frozen=True)
 class EvaluatedBatch:
-    """All that one batch brought about."""
+    """The output of one batch."""
 
     batch: int
     clock: int
@@ -114,4 +114,4 @@ class EvaluatedBatch:
     stage_panes: Mapping[str, tuple[Pane, ...]] = field(default_factory=dict)
     """The panes of stages after the first, by their names."""
     other_stages: Mapping[str, EvaluatedStage] = field(default_factory=dict)
-    """What else there is to say of other stages that read records, by their names."""
+    """The other output of further source stages, by name."""

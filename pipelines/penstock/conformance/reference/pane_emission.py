@@ -15,7 +15,7 @@ from penstock.engine.plan.stages import Stage
 
 @dataclass(frozen=True)
 class ReferenceBatchTime:
-    """When a batch is judged. For windows of processing time the watermarks are the clocks."""
+    """The time of a batch. For processing-time windows, the watermarks are clock times."""
 
     batch: int
     clock: int
@@ -26,13 +26,13 @@ class ReferenceBatchTime:
     """The highest event time that was read: where time stands when the input has ended."""
 
     def trigger_context(self, end: Instant) -> ReferenceTriggerContext:
-        """Return what a window's trigger is asked about."""
+        """Return the context of a window's trigger."""
         return ReferenceTriggerContext(end, self.watermark, self.clock)
 
 
 @dataclass(frozen=True)
 class ReferenceFiring:
-    """A window that shows something: with what timing, and whether for the last time."""
+    """A window that emits a pane: the timing, and whether it is the last pane."""
 
     timing: PaneTiming
     is_final: bool
@@ -41,13 +41,13 @@ class ReferenceFiring:
 def evaluate_trigger(
     stage: Stage, window: ReferenceWindow, batch_time: ReferenceBatchTime
 ) -> ReferenceFiring | None:
-    """Ask the trigger, tell it that it fired, and decide whether a pane is shown."""
+    """Evaluate the trigger, record a firing, and decide whether a pane is emitted."""
     if window.is_finished:
         return None
     context = batch_time.trigger_context(window.end)
     readiness = window.trigger.check_readiness(context)
     is_at_end = readiness is TriggerReadiness.AT_END and not window.is_past_end
-    # Without news only the end itself fires: what comes later comes from a timer, and its elements were shown.
+    # Without new elements, only the end of the window fires; a later timer has nothing new to emit.
     is_on_time = is_at_end and batch_time.watermark_before < window.end
     is_firing = readiness is not TriggerReadiness.WAITING and (bool(window.pending) or is_on_time)
     if is_firing:
@@ -63,20 +63,20 @@ def evaluate_trigger(
 
 
 def record_firing(window: ReferenceWindow, context: ReferenceTriggerContext, is_at_end: bool) -> None:
-    """Tell the trigger that the window fired."""
+    """Notify the trigger that the window fired."""
     window.is_past_end |= is_at_end
     window.is_finished = window.trigger.on_fire(context)
     window.is_finished_at_end = window.is_finished and is_at_end
 
 
 def is_pane_emitted(stage: Stage, window: ReferenceWindow, is_firing: bool, is_on_time: bool) -> bool:
-    """Tell whether a firing shows a pane: an on-time one without news only where that was asked for."""
+    """Tell whether a firing emits a pane; an on-time pane without new elements only if configured."""
     is_silent = is_on_time and not window.pending and stage.on_time_pane == "when_changed"
     return is_firing and not is_silent
 
 
 def is_final_pane_emitted(stage: Stage, window: ReferenceWindow, is_closing: bool) -> bool:
-    """Tell whether the window shows a pane because it closes, or has finished with nothing new to say."""
+    """Tell whether the window emits a pane because it closes or has finished."""
     match stage.final_pane:
         case "never":
             return False
@@ -89,7 +89,7 @@ def is_final_pane_emitted(stage: Stage, window: ReferenceWindow, is_closing: boo
 def emit_pane(
     stage: Stage, window: ReferenceWindow, firing: ReferenceFiring, batch_time: ReferenceBatchTime
 ) -> Iterator[Pane | ReplacedWindow]:
-    """Yield the rows of the pane, retractions first, and note what was shown."""
+    """Yield the rows of the pane, retractions first, and record what was emitted."""
     if not window.elements:
         yield from retract_empty_window(window, firing, batch_time)
         return
@@ -113,7 +113,7 @@ def emit_pane(
 
 
 def has_changed(stage: Stage, window: ReferenceWindow, columns: Any) -> bool:
-    """Tell whether this says something else than what was shown last."""
+    """Tell whether the values differ from the last emitted ones."""
     assert window.last_emitted is not None
     return bool(
         pane_content(stage, window.key, columns)
@@ -124,7 +124,7 @@ def has_changed(stage: Stage, window: ReferenceWindow, columns: Any) -> bool:
 def retract_empty_window(
     window: ReferenceWindow, firing: ReferenceFiring, batch_time: ReferenceBatchTime
 ) -> Iterator[Pane]:
-    """Take back what was shown of a window whose elements were all taken back: there is no such window."""
+    """Retract the pane of a window whose elements were all retracted."""
     if window.last_emitted is not None:
         yield build_retract_row(window.key, window.last_emitted, firing, batch_time)
     window.last_emitted = None
@@ -134,7 +134,7 @@ def retract_empty_window(
 def supersede_merged_panes(
     stage: Stage, window: ReferenceWindow, firing: ReferenceFiring, batch_time: ReferenceBatchTime
 ) -> Iterator[Pane | ReplacedWindow]:
-    """Take back, or mark as replaced, what the windows that this one swallowed have shown."""
+    """Retract the panes of merged windows, or mark them as replaced."""
     for emitted in window.unretracted_panes:
         if stage.accumulation == "retracting":
             yield build_retract_row(window.key, emitted, firing, batch_time)
@@ -148,9 +148,10 @@ def supersede_merged_panes(
 def retract_overdue_panes(
     stage: Stage, window: ReferenceWindow, batch_time: ReferenceBatchTime
 ) -> Iterator[Pane]:
-    """Take back what swallowed windows have shown when they would have closed: no later stage could do it after.
+    """Retract the panes of merged windows when those windows would have closed.
 
-    Nothing stands in their place yet, so each row is the last, late word about the swallowed window itself.
+    A later stage could not process the retraction afterwards. No pane replaces them yet, so each row is the last,
+    late pane of the merged window.
     """
     if stage.accumulation != "retracting":
         return
@@ -173,7 +174,7 @@ def build_insert_row(
     firing: ReferenceFiring,
     batch_time: ReferenceBatchTime,
 ) -> Pane:
-    """Return the row that says what the window holds."""
+    """Return the row that inserts the content of the window."""
     emitted = EmittedPane(
         window.start, window.end, columns, records, window.pane_count, window.on_time_pane_count
     )
@@ -183,7 +184,7 @@ def build_insert_row(
 def build_retract_row(
     key: tuple[Any, ...], emitted: EmittedPane, firing: ReferenceFiring, batch_time: ReferenceBatchTime
 ) -> Pane:
-    """Return the row that takes back what a window said last."""
+    """Return the row that retracts the last pane of a window."""
     return build_row(key, emitted, firing, batch_time, "retract")
 
 
@@ -194,7 +195,7 @@ def build_row(
     batch_time: ReferenceBatchTime,
     kind: RowKind,
 ) -> Pane:
-    """Return a row; `shown` counts the panes before it."""
+    """Return a row; `emitted` has the number of earlier panes."""
     return Pane(
         key=key,
         start=emitted.start,

@@ -1,4 +1,4 @@
-"""Whether a record meets a condition: true, false, or unknown where a null is involved, as in SQL."""
+"""Evaluates a predicate on a record: true, false, or unknown if a null is involved, as in SQL."""
 
 import operator
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ COMPARISON_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def matches_predicate(fields: Mapping[str, Any], predicate: Predicate) -> bool:
-    """Tell whether the condition is true; unknown is not true."""
+    """Tell whether the predicate is true; unknown is not true."""
     return evaluate_predicate(fields, predicate) is True
 
 

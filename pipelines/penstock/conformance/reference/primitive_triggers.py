@@ -1,7 +1,7 @@
-"""When: the trigger table of the contract, a class for each row that has no parts.
+"""The triggers without parts, one class per trigger.
 
-A machine belongs to one key and window. Once per batch it is told what came (`told`), asked (`readiness`), and
-if the window fires, told that (`fired`, which answers whether it has finished).
+A trigger instance belongs to one key and window. Once per batch, it is notified of new elements (`on_elements`)
+and evaluated (`check_readiness`). If the window fires, `on_fire` returns whether the trigger has finished.
 """
 
 from abc import ABC, abstractmethod
@@ -18,7 +18,7 @@ TriggerT = TypeVar("TriggerT", bound="ReferenceTrigger")
 
 
 class TriggerReadiness(IntEnum):
-    """How ready: AT_END is ready because `after_watermark` is, which is what makes an on-time pane."""
+    """The readiness. AT_END is ready because of `after_watermark`, which makes a pane on time."""
 
     WAITING = 0
     READY = 1
@@ -27,7 +27,7 @@ class TriggerReadiness(IntEnum):
 
 @dataclass(frozen=True)
 class ReferenceTriggerContext:
-    """The end of the window, and what time it is."""
+    """The end of the window, and the current times."""
 
     end: Instant
     watermark: Instant
@@ -41,7 +41,7 @@ class ReferenceTriggerContext:
 
 @dataclass(frozen=True)
 class ArrivalCounts:
-    """What a batch brought to a window: how many elements, how many that match each predicate, and when."""
+    """The new elements of a window in a batch: the count, the counts per predicate, and the time."""
 
     elements: int
     matching: Mapping[Predicate, int]
@@ -50,40 +50,40 @@ class ArrivalCounts:
 
 @dataclass(frozen=True)
 class MergedTrigger:
-    """A machine of a window that is merged, and whether that window has elements that no pane has shown."""
+    """The trigger of a merged window, and whether that window has unemitted elements."""
 
     trigger: "ReferenceTrigger"
     has_pending: bool
 
 
 class ReferenceTrigger(ABC):
-    """A trigger at work."""
+    """The protocol of a trigger instance."""
 
     @abstractmethod
     def on_elements(self, arrivals: ArrivalCounts) -> None:
-        """Learn what came."""
+        """Take note of new elements."""
 
     @abstractmethod
     def check_readiness(self, context: ReferenceTriggerContext) -> TriggerReadiness:
-        """Tell whether it would fire. Without a firing or a merge it never becomes less ready again."""
+        """Tell whether it would fire. Readiness only decreases after a firing or a merge."""
 
     @abstractmethod
     def on_fire(self, context: ReferenceTriggerContext) -> bool:
-        """Learn that the window fired; answer whether this trigger has finished."""
+        """Take note of a firing; return whether this trigger has finished."""
 
     @abstractmethod
     def on_merge(self, merged: Sequence[MergedTrigger], context: ReferenceTriggerContext) -> None:
-        """Become, from new, what the machines of merged windows add up to; `now.end` is the merged end."""
+        """Combine the triggers of merged windows into a new state; `context.end` is the merged end."""
 
 
 class ReferenceAfterWatermark(ReferenceTrigger):
     """`after_watermark`: ready from the end on."""
 
     def on_elements(self, arrivals: ArrivalCounts) -> None:
-        """Elements do not matter."""
+        """Ignore elements."""
 
     def check_readiness(self, context: ReferenceTriggerContext) -> TriggerReadiness:
-        """Ready when W >= end."""
+        """Ready if W >= end."""
         return TriggerReadiness.AT_END if context.is_past_end else TriggerReadiness.WAITING
 
     def on_fire(self, context: ReferenceTriggerContext) -> bool:
@@ -91,11 +91,11 @@ class ReferenceAfterWatermark(ReferenceTrigger):
         return True
 
     def on_merge(self, merged: Sequence[MergedTrigger], context: ReferenceTriggerContext) -> None:
-        """There is nothing to add up."""
+        """There is no state to merge."""
 
 
 class ReferenceAfterCount(ReferenceTrigger):
-    """`after_count` and `after_punctuation`: so many elements, or matching elements, since it began."""
+    """`after_count` and `after_punctuation`: ready after a number of (matching) elements."""
 
     def __init__(self, required_count: int, predicate: Predicate | None = None) -> None:
         self.required_count = required_count
@@ -107,27 +107,27 @@ class ReferenceAfterCount(ReferenceTrigger):
         self.count += arrivals.elements if self.predicate is None else arrivals.matching[self.predicate]
 
     def check_readiness(self, context: ReferenceTriggerContext) -> TriggerReadiness:
-        """Ready when enough came."""
+        """Ready if enough elements arrived."""
         return TriggerReadiness.READY if self.count >= self.required_count else TriggerReadiness.WAITING
 
     def on_fire(self, context: ReferenceTriggerContext) -> bool:
-        """Finish; nothing is carried over."""
+        """Finish; the count is dropped."""
         return True
 
     def on_merge(self, merged: Sequence[MergedTrigger], context: ReferenceTriggerContext) -> None:
-        """Counts add."""
+        """Add the counts."""
         self.count = sum(trigger.count for trigger in triggers_of_type(ReferenceAfterCount, merged))
 
 
 class ReferenceProcessingTimer(ReferenceTrigger):
-    """`after_processing_time` and `every`: the first element since it began sets a timer on the clock."""
+    """`after_processing_time` and `every`: the first element sets a timer on the clock."""
 
     def __init__(self, definition: AfterProcessingTime | Every) -> None:
         self.definition = definition
         self.due_at: int | None = None
 
     def on_elements(self, arrivals: ArrivalCounts) -> None:
-        """Set the timer, if there is none and something came."""
+        """Set the timer, if there is none and elements arrived."""
         if self.due_at is None and arrivals.elements > 0:
             self.due_at = self.compute_due_time(arrivals.clock)
 
@@ -140,7 +140,7 @@ class ReferenceProcessingTimer(ReferenceTrigger):
                 return clock + period - (clock - offset) % period
 
     def check_readiness(self, context: ReferenceTriggerContext) -> TriggerReadiness:
-        """Ready when the clock has come to the timer."""
+        """Ready if the clock has reached the timer."""
         return (
             TriggerReadiness.READY
             if self.due_at is not None and context.clock >= self.due_at
@@ -152,7 +152,7 @@ class ReferenceProcessingTimer(ReferenceTrigger):
         return True
 
     def on_merge(self, merged: Sequence[MergedTrigger], context: ReferenceTriggerContext) -> None:
-        """The earliest timer that still has unshown elements stands."""
+        """The earliest timer with unemitted elements wins."""
         pending_triggers = triggers_of_type(
             ReferenceProcessingTimer, [part for part in merged if part.has_pending]
         )
@@ -162,23 +162,23 @@ class ReferenceProcessingTimer(ReferenceTrigger):
 
 
 class ReferenceNever(ReferenceTrigger):
-    """What stands for an early trigger that was not declared."""
+    """The default of an undefined early trigger."""
 
     def on_elements(self, arrivals: ArrivalCounts) -> None:
-        """Elements do not matter."""
+        """Ignore elements."""
 
     def check_readiness(self, context: ReferenceTriggerContext) -> TriggerReadiness:
         """Never ready."""
         return TriggerReadiness.WAITING
 
     def on_fire(self, context: ReferenceTriggerContext) -> bool:
-        """Go on."""
+        """Never finish."""
         return False
 
     def on_merge(self, merged: Sequence[MergedTrigger], context: ReferenceTriggerContext) -> None:
-        """There is nothing to add up."""
+        """There is no state to merge."""
 
 
 def triggers_of_type(trigger_type: type[TriggerT], merged: Iterable[MergedTrigger]) -> list[TriggerT]:
-    """Return the machines of merged windows, which are all of one trigger and so of one kind."""
+    """Return the trigger instances of merged windows, which all have the same type."""
     return [part.trigger for part in merged if isinstance(part.trigger, trigger_type)]

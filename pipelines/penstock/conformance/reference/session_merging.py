@@ -1,4 +1,4 @@
-"""Sessions: which windows and elements of a key belong together, and what merged windows become."""
+"""Merges sessions: which windows and elements of a key belong together."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -21,14 +21,14 @@ class MergedSession:
 
     @property
     def is_new(self) -> bool:
-        """Tell whether it is another window than the one it began from."""
+        """Tell whether it differs from the only window that it contains."""
         return [(window.start, window.end) for window in self.windows] != [(self.start, self.end)]
 
 
 def merge_sessions(
     windows: Iterable[ReferenceWindow], elements: Iterable[StageElement], gap: int
 ) -> list[MergedSession]:
-    """Join what overlaps or touches: an element at t stands for [t, t + gap)."""
+    """Merge windows and elements that overlap or touch; an element at t covers [t, t + gap)."""
     intervals = [MergedSession(window.start, window.end, windows=[window]) for window in windows]
     intervals += [MergedSession(element.time, element.time + gap, elements=[element]) for element in elements]
     sessions: list[MergedSession] = []
@@ -46,10 +46,10 @@ def merge_sessions(
 def build_merged_window(
     stage: Stage, session: MergedSession, watermark_before: Instant, clock: int
 ) -> ReferenceWindow:
-    """Return the window that a session's windows become, before its new elements are folded.
+    """Return the merged window, before its new elements are added.
 
-    A window that finished stays so, unless it finished at its end and the merged end is still to come; the
-    merged one has finished when all have.
+    A finished window stays finished, unless it finished at its end and the merged end is still ahead. The merged
+    window is finished if all its parts are.
     """
     context = ReferenceTriggerContext(session.end, watermark_before, clock)
     merged_windows = session.windows
@@ -74,7 +74,7 @@ def build_merged_window(
 
 
 def unretracted_panes_of(window: ReferenceWindow) -> Sequence[EmittedPane]:
-    """Return what a swallowed window leaves to be taken back or marked."""
+    """Return the panes of a merged window that must be retracted or marked as replaced."""
     return (
         (*window.unretracted_panes, window.last_emitted)
         if window.last_emitted is not None

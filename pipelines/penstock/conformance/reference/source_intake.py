@@ -1,4 +1,4 @@
-"""Step 1 of a batch: which records are understood, and which are repeats."""
+"""Step 1 of a batch: quarantine and deduplication."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class SourceIntake:
     def accept(
         self, batch: InputBatch, counts_by_partition: dict[tuple[str, int], PartitionCounts]
     ) -> tuple[list[InputRecord], list[QuarantinedRow]]:
-        """Return the records that go on, in their order, and those that are quarantined."""
+        """Return the accepted records in order, and the quarantined ones."""
         self.watermark.mark_active(
             (p for s, p in batch.unread_partitions if s == self.source.name), batch.clock
         )
@@ -44,7 +44,7 @@ class SourceIntake:
         return accepted, quarantined
 
     def find_quarantine_reason(self, record: InputRecord, clock: int) -> str | None:
-        """Say why the record is quarantined, if it is."""
+        """Return the reason to quarantine the record, if there is one."""
         if record.error is not None:
             return record.error
         time = record.fields.get(self.source.event_time)
@@ -57,14 +57,14 @@ class SourceIntake:
         return "future_event_time" if is_future_quarantined else None
 
     def update_watermark(self, record: InputRecord, clock: int, reason: str | None) -> None:
-        """Let the record move the watermark, unless it is broken or too far in the future."""
+        """Let the record move the watermark, unless it is invalid or too far in the future."""
         time = None if reason is not None else record.fields[self.source.event_time]
         if time is not None and self.watermark.is_too_far_ahead(time, clock):
             time = None
         self.watermark.observe_record(record.partition, clock, time)
 
     def is_duplicate(self, record: InputRecord) -> bool:
-        """Tell whether the record's id was seen before, and remember it. An id with a null is nobody's repeat."""
+        """Tell whether the record's id was seen before, and remember it. An id with a null is never a duplicate."""
         deduplication = self.source.deduplication
         if deduplication is None:
             return False

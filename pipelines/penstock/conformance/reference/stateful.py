@@ -1,4 +1,4 @@
-"""A batch for a function with a memory: each key that has records or due timers is asked, in turn."""
+"""Runs a stateful function: one call per key that has records or due timers."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ from penstock.engine.plan.stateful_function import SIDE_OUTPUT_COLUMN, StatefulF
 
 @dataclass
 class ReferenceKeyState:
-    """What is known of a key."""
+    """The state of a key."""
 
     state: Any = None
     timers: list[Timer] = field(default_factory=list)
@@ -33,7 +33,7 @@ class ReferenceKeyState:
 
 @dataclass
 class ReferenceStatefulOperator:
-    """What is known of all keys, and what came for them in this batch."""
+    """The state of all keys, and their new records in this batch."""
 
     stage: Stage
     window: StatefulFunction
@@ -43,23 +43,23 @@ class ReferenceStatefulOperator:
     elements_by_key: dict[tuple[Any, ...], list[StageElement]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Find the function; a vectorized one is asked about one key at a time."""
+        """Load the function; a vectorized one is called for one key at a time."""
         self.function = self.window.function.resolve()
         if self.window.vectorized:
-            from penstock.conformance.reference.vectorized_adapter import adapt_vectorized  # it brings Arrow
+            from penstock.conformance.reference.vectorized_adapter import adapt_vectorized  # imports Arrow
 
             self.function = adapt_vectorized(self.window, self.stage.key, self.columns)
 
     def process_elements(
         self, elements: Sequence[StageElement], batch_time: ReferenceBatchTime
     ) -> set[RecordAddress]:
-        """Take the records; the function is asked when the watermark has moved."""
+        """Collect the records; the function runs after the watermark has advanced."""
         for element in elements:
             self.elements_by_key.setdefault(element.key, []).append(element)
         return {element.address for element in elements}
 
     def emit_panes(self, batch_time: ReferenceBatchTime) -> Iterator[Pane]:
-        """Ask for every key with records or due timers, and forget those of which nothing was heard for long."""
+        """Call the function for every key with records or due timers, and expire silent keys."""
         arrived, self.elements_by_key = self.elements_by_key, {}
         for key in [*self.key_states, *(key for key in arrived if key not in self.key_states)]:
             key_state = self.key_states.setdefault(key, ReferenceKeyState())
@@ -86,7 +86,7 @@ class ReferenceStatefulOperator:
     def split_at_expiry(
         self, max_event_time: Instant, elements: list[StageElement]
     ) -> list[list[StageElement]]:
-        """Cut what came for a key where it is forgotten, as it is before a record that comes so much later."""
+        """Split the records of a key where its state expires between them."""
         parts: list[list[StageElement]] = [[]]
         for element in elements:
             if self.is_expired(ReferenceKeyState(max_event_time=max_event_time), element.time):
@@ -96,12 +96,12 @@ class ReferenceStatefulOperator:
         return parts
 
     def is_expired(self, key_state: ReferenceKeyState, time: Instant) -> bool:
-        """Tell whether nothing was heard of a key for as long as it is remembered."""
+        """Tell whether the state of a key has expired."""
         expiry = self.expires_at(key_state)
         return expiry != MAX_TIMESTAMP and expiry <= time
 
     def expires_at(self, key_state: ReferenceKeyState) -> Instant:
-        """Return when a key is forgotten."""
+        """Return the time at which the state of a key expires."""
         forget_after = self.window.forget_after
         return (
             MAX_TIMESTAMP
@@ -119,7 +119,7 @@ class ReferenceStatefulOperator:
         *,
         is_last_part: bool,
     ) -> Iterator[Pane]:
-        """Ask until no timer is due any more: none comes after the key is forgotten."""
+        """Call the function until no timer is due; timers after expiry never fire."""
         records = [KeyedRecord(element.time, element.fields) for element in elements]
         key_state.max_event_time = max([key_state.max_event_time, *(record.time for record in records)])
         until = min(until, self.expires_at(key_state))
@@ -135,7 +135,7 @@ class ReferenceStatefulOperator:
             times = [key_state.max_event_time, *(timer.at for timer in due_timers if timer.clock == "event")]
             yield from (self.build_pane(key, row, max(times), batch_time) for row in update.rows)
             if batch_time.watermark == MAX_TIMESTAMP and is_last_part and not records:
-                # Nothing goes on after the end: a timer that sets itself again would never be the last.
+                # At the end of the input, new timers are dropped; a timer that sets itself again would never stop.
                 key_state.timers = [
                     timer for timer in key_state.timers if not is_due(timer, batch_time, until)
                 ]
@@ -144,7 +144,7 @@ class ReferenceStatefulOperator:
     def build_pane(
         self, key: tuple[Any, ...], row: OutputRow, time: Instant, batch_time: ReferenceBatchTime
     ) -> Pane:
-        """Return a row of the function's as what it is: the only pane of a window of one moment."""
+        """Return a row of the function as the only pane of a zero-length window."""
         event_time = time if row.at is None else row.at
         output_columns = self.window.output_column_names(row.output)
         fields = {
@@ -170,15 +170,15 @@ class ReferenceStatefulOperator:
         )
 
     def take_late_rows(self) -> list[Any]:
-        """Return nothing: no record is late for a function."""
+        """Return nothing: no record is late for a stateful function."""
         return []
 
 
 def is_due(timer: Timer, batch_time: ReferenceBatchTime, until: Instant) -> bool:
-    """Tell whether a timer's moment has come: of event time, up to the moment that is given."""
+    """Tell whether a timer is due; an event-time timer, at or before the given time."""
     return timer.at <= (until if timer.clock == "event" else batch_time.clock)
 
 
 def to_finite_ms(instant: Instant) -> int:
-    """Return the watermark as a function is told it: the ends of time are the ends of 64 bits."""
+    """Return the watermark as the function sees it: infinity becomes the limit of 64 bits."""
     return {MIN_TIMESTAMP: -(2**63), MAX_TIMESTAMP: 2**63 - 1}.get(instant) or int(instant)

@@ -1,4 +1,4 @@
-"""A function with a memory that is told records in order of event time, with timers where they lie between them."""
+"""Runs a stateful function in event-time order, with timers between the records."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,14 +20,14 @@ from penstock.engine.functions.stateful import KeyContext, KeyedRecord, Timer
 
 @dataclass
 class ReferenceEventTimeStatefulOperator(ReferenceStatefulOperator):
-    """What is known of all keys, and the records that wait until the watermark has passed them."""
+    """The state of all keys, and the records that wait for the watermark."""
 
     late_rows: list[LateRow] = field(default_factory=list)
 
     def process_elements(
         self, elements: Sequence[StageElement], batch_time: ReferenceBatchTime
     ) -> set[RecordAddress]:
-        """Let records wait; who is behind the watermark is late."""
+        """Buffer records; those behind the watermark are late."""
         for element in elements:
             if element.time < batch_time.watermark_before:
                 self.late_rows.append(build_late_row(element, batch_time))
@@ -36,7 +36,7 @@ class ReferenceEventTimeStatefulOperator(ReferenceStatefulOperator):
         return {element.address for element in elements if element.time >= batch_time.watermark_before}
 
     def emit_panes(self, batch_time: ReferenceBatchTime) -> Iterator[Pane]:
-        """Tell what the watermark has passed, instant by instant, and the timers before, between and behind."""
+        """Process records up to the watermark, time by time, with the timers in order."""
         for key in list(dict.fromkeys([*self.key_states, *self.elements_by_key])):
             key_state = self.key_states.setdefault(key, ReferenceKeyState())
             records = sorted(
@@ -69,7 +69,7 @@ class ReferenceEventTimeStatefulOperator(ReferenceStatefulOperator):
         elements: list[StageElement],
         batch_time: ReferenceBatchTime,
     ) -> Iterator[Pane]:
-        """Ask about the records of an instant."""
+        """Call the function with the records of one time."""
         key_state.max_event_time = key_state.processed_until = elements[0].time
         yield from self.call_function(
             key,
@@ -86,7 +86,7 @@ class ReferenceEventTimeStatefulOperator(ReferenceStatefulOperator):
         until: Instant,
         batch_time: ReferenceBatchTime,
     ) -> Iterator[Pane]:
-        """Ask for the timers up to an instant, each at its own, and forget the key where its time is over."""
+        """Fire the timers up to a time, each at its own, and expire the key."""
         while key_state.timers and key_state.timers[0].at <= min(until, self.expires_at(key_state)):
             yield from self.fire_next_timers(key, key_state, batch_time)
         if self.expires_at(key_state) <= until:
@@ -95,7 +95,7 @@ class ReferenceEventTimeStatefulOperator(ReferenceStatefulOperator):
     def fire_last_timers(
         self, key: tuple[Any, ...], key_state: ReferenceKeyState, batch_time: ReferenceBatchTime
     ) -> Iterator[Pane]:
-        """Ask for the timers that are left: what these set comes to nothing, or none would be the last."""
+        """Fire the remaining timers at the end of the input; timers that they set are dropped."""
         while key_state.timers and key_state.timers[0].at <= self.expires_at(key_state):
             timers_before = key_state.timers
             yield from self.fire_next_timers(key, key_state, batch_time)
@@ -109,7 +109,7 @@ class ReferenceEventTimeStatefulOperator(ReferenceStatefulOperator):
     def fire_next_timers(
         self, key: tuple[Any, ...], key_state: ReferenceKeyState, batch_time: ReferenceBatchTime
     ) -> Iterator[Pane]:
-        """Ask for the earliest timers."""
+        """Fire the earliest timers."""
         key_state.processed_until = max(key_state.processed_until, key_state.timers[0].at)
         due_timers = [timer for timer in key_state.timers if timer.at <= key_state.processed_until]
         key_state.timers = [timer for timer in key_state.timers if timer.at > key_state.processed_until]
@@ -123,7 +123,7 @@ class ReferenceEventTimeStatefulOperator(ReferenceStatefulOperator):
         due_timers: list[Timer],
         batch_time: ReferenceBatchTime,
     ) -> Iterator[Pane]:
-        """Ask once, at an instant of event time."""
+        """Call the function once, at an event time."""
         update = self.function(
             KeyContext(
                 key,
@@ -141,13 +141,13 @@ class ReferenceEventTimeStatefulOperator(ReferenceStatefulOperator):
         yield from (self.build_pane(key, row, time, batch_time) for row in update.rows)
 
     def take_late_rows(self) -> list[LateRow]:
-        """Return what came too late, and forget that."""
+        """Return and clear the late rows."""
         late_rows, self.late_rows = self.late_rows, []
         return late_rows
 
 
 def build_late_row(element: StageElement, batch_time: ReferenceBatchTime) -> LateRow:
-    """Return the row of a record behind the watermark: its window is its instant."""
+    """Return the late row of a record; its window has zero length."""
     window_bounds = (element.time, element.time + 1)
     missed_by = batch_time.watermark_before - (element.time + 1)
     return LateRow(

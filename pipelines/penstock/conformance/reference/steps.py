@@ -1,4 +1,4 @@
-"""What steps make of a record or a pane: those that are data are done here, others somebody stands for."""
+"""Applies the steps that are data to a record or a pane."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -11,12 +11,12 @@ StepFunction = Callable[[RowFields], Iterable[RowFields]]
 
 
 def are_supported_steps(steps: Sequence[Step]) -> bool:
-    """Tell whether the reference can do all of these steps itself."""
+    """Tell whether the reference can apply all of these steps."""
     return all(isinstance(step, FilterStep | SelectStep | RowFunctionStep) for step in steps)
 
 
 def apply_steps(steps: Sequence[Step], fields: RowFields) -> list[RowFields]:
-    """Return what becomes of a row after steps that are known."""
+    """Return the rows that supported steps make of a row."""
     rows = [fields]
     for step in steps:
         rows = [output_row for row in rows for output_row in apply_step(step, row)]
@@ -24,7 +24,7 @@ def apply_steps(steps: Sequence[Step], fields: RowFields) -> list[RowFields]:
 
 
 def apply_step(step: Step, row: RowFields) -> Iterable[RowFields]:
-    """Return what one step makes of a row."""
+    """Return the rows that one step makes of a row."""
     match step:
         case FilterStep(condition):
             return [row] if matches_predicate(row, condition) else []
@@ -38,4 +38,4 @@ def apply_step(step: Step, row: RowFields) -> Iterable[RowFields]:
                 for returned_row in returned_rows
             ]
         case _:
-            raise TypeError(f"{step} is not known to the reference")
+            raise TypeError(f"the reference does not support {step}")

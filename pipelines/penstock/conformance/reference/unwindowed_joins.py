@@ -1,4 +1,4 @@
-"""Joins without windows: who met whom is looked up among all that are still held, record by record."""
+"""Joins without windows: each record is matched against all buffered records."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from penstock.engine.plan.stages import Stage
 
 @dataclass
 class BufferedElement:
-    """A record that may still meet others."""
+    """A record that may still match others."""
 
     element: StageElement
     is_matched: bool = False
@@ -24,7 +24,7 @@ class BufferedElement:
 
 @dataclass
 class ReferenceUnwindowedJoin:
-    """All records that are held for a join."""
+    """The buffered records of a join."""
 
     stage: Stage
     window: Between | AsOf
@@ -33,14 +33,14 @@ class ReferenceUnwindowedJoin:
 
     @property
     def join(self) -> Join:
-        """Return what is joined."""
+        """Return the definition of the join."""
         assert self.stage.join is not None
         return self.stage.join
 
     def process_elements(
         self, elements: Sequence[StageElement], batch_time: ReferenceBatchTime
     ) -> set[RecordAddress]:
-        """Hold what is not late."""
+        """Buffer records that are not late."""
         accepted = [
             element
             for element in elements
@@ -68,7 +68,7 @@ class ReferenceUnwindowedJoin:
         return {element.address for element in accepted}
 
     def emit_panes(self, batch_time: ReferenceBatchTime) -> Iterator[Pane]:
-        """Show every row that is sure now, and let go of what nobody can ask for any more."""
+        """Emit every row that is final, and drop records that cannot match any more."""
         rows = (
             self.join_as_of(batch_time)
             if isinstance(self.window, AsOf)
@@ -79,7 +79,7 @@ class ReferenceUnwindowedJoin:
             buffered.is_new = False
 
     def join_between(self, window: Between, batch_time: ReferenceBatchTime) -> "Iterator[ElementPair]":
-        """Yield pairs of which one has just come, and those that found nobody when they go."""
+        """Yield new pairs, and unmatched records when they expire."""
         kind = self.join.kind
         for left in self.buffered_side(self.join.left):
             for right in self.buffered_side(self.join.right):
@@ -102,7 +102,7 @@ class ReferenceUnwindowedJoin:
                 yield None, buffered.element
 
     def join_as_of(self, batch_time: ReferenceBatchTime) -> "Iterator[ElementPair]":
-        """Yield records whose time has come, each with the newest partner that is no younger."""
+        """Yield due records, each with the newest partner that is not later."""
         for left in self.buffered_side(self.join.left):
             if batch_time.watermark < left.element.time + 1 + self.stage.lateness:
                 continue
@@ -114,7 +114,7 @@ class ReferenceUnwindowedJoin:
                 yield left.element, None
 
     def find_as_of_partner(self, left: StageElement) -> StageElement | None:
-        """Return the partner of a record: of those of one time the last that came."""
+        """Return the partner of a record; of several at the same time, the last that arrived."""
         assert isinstance(self.window, AsOf)
         partner = None
         for buffered in self.buffered_side(self.join.right):
@@ -133,13 +133,13 @@ class ReferenceUnwindowedJoin:
         return None if has_tolerance and left.time - partner.time > self.window.tolerance else partner  # type: ignore[union-attr,operator]
 
     def buffered_side(self, name: str) -> list[BufferedElement]:
-        """Return what is held of one input."""
+        """Return the buffered records of one input."""
         return [buffered for buffered in self.buffer if buffered.element.address[0] == name]
 
     def build_pane(
         self, left: StageElement | None, right: StageElement | None, batch_time: ReferenceBatchTime
     ) -> Pane:
-        """Return a row as what it is: the only pane of a window of one moment."""
+        """Return a row as the only pane of a zero-length window."""
         present = [element for element in (left, right) if element is not None]
         event_time = (
             max(element.time for element in present) if isinstance(self.window, Between) else present[0].time
@@ -165,7 +165,7 @@ class ReferenceUnwindowedJoin:
         )
 
     def take_late_rows(self) -> list[LateRow]:
-        """Return the late rows of the batch, and forget them."""
+        """Return and clear the late rows of the batch."""
         late_rows, self.late_rows = self.late_rows, []
         return late_rows
 
@@ -174,10 +174,10 @@ ElementPair = tuple[StageElement | None, StageElement | None]
 
 
 def have_same_key(left: StageElement, right: StageElement) -> bool:
-    """Tell whether two have one key: as in SQL, one with a null in it meets nobody."""
+    """Tell whether two records have the same key; as in SQL, a null matches nothing."""
     return left.key == right.key and None not in left.key
 
 
 def field_or_null(element: StageElement | None, name: str) -> Any:
-    """Return a field of a record, or null where there is none."""
+    """Return a field of a record, or null if there is no record."""
     return None if element is None else element.fields.get(name)

@@ -1,4 +1,4 @@
-"""A vectorized function asked about one key at a time: what it says of a key must not depend on those beside it."""
+"""Calls a vectorized function for one key at a time: its result for a key must not depend on other keys."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,7 +25,7 @@ PerKeyFunction = Callable[[KeyContext[Any]], KeyUpdate[Any]]
 def adapt_vectorized(
     window: StatefulFunction, key: Sequence[str], columns: Sequence[Column]
 ) -> PerKeyFunction:
-    """Return the function as one that takes a key; `columns` are the fields of the records and their types."""
+    """Return the function as one that takes a single key; `columns` are the fields of the records."""
     types = {column.name: to_arrow_type(column.type, column.name) for column in columns}
     value_schema = pa.schema([pa.field(name, kind) for name, kind in types.items() if name not in key])
     key_schema = pa.schema([pa.field(name, types[name]) for name in key])
@@ -43,7 +43,7 @@ def adapt_vectorized(
             {KEY_INDEX_COLUMN: 0, RECORD_TIME_COLUMN: item.time, **item.fields} for item in call.records
         ]
         batch_calls = KeyBatchContext(
-            # A table without columns has no rows: where there is no key, nobody can tell from it that there is one.
+            # A table without columns has no rows, so an empty key needs its row count here.
             keys=pa.Table.from_pylist([key_row], schema=key_schema),
             states=pa.Table.from_pylist(
                 [state_row], schema=pa.schema([pa.field(HAS_STATE_COLUMN, pa.bool_()), *state_schema])
@@ -92,5 +92,5 @@ def timers_to_table(timers: Sequence[Timer]) -> pa.Table:
 
 
 def timer_from_row(row: dict[str, Any]) -> Timer:
-    """Return a timer of a table."""
+    """Return a timer from a row."""
     return Timer(row["at"], row.get("clock", "event"), row.get("name", ""))

@@ -1,4 +1,4 @@
-"""The watermark: per partition from its records, per source the lowest, never going back."""
+"""The watermark: computed per partition, combined per source by the minimum, never going back."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from penstock.engine.plan.sources import WatermarkStrategy
 
 @dataclass
 class PartitionWatermark:
-    """The highest event time seen, and the clock from which its silence counts."""
+    """The highest event time of a partition, and the clock time of its last activity."""
 
     max_event_time: Instant
     active_since: int
@@ -24,17 +24,17 @@ class SourceWatermark:
         self.current: Instant = MIN_TIMESTAMP
 
     def add_partitions(self, partition_ids: Iterable[int], clock: int) -> None:
-        """Note which partitions exist; a new one is active from now on."""
+        """Add existing partitions; a new one is active from now on."""
         for partition_id in partition_ids:
             self.partitions.setdefault(partition_id, PartitionWatermark(MIN_TIMESTAMP, clock))
 
     def mark_active(self, partition_ids: Iterable[int], clock: int) -> None:
-        """Note of which partitions records may have waited to be read: these were not silent."""
+        """Mark partitions that may have unread records as active."""
         for partition_id in self.partitions.keys() & set(partition_ids):
             self.partitions[partition_id].active_since = clock
 
     def observe_record(self, partition_id: int, clock: int, time: int | None) -> None:
-        """Note a record; `time` is None for one that must not move the watermark."""
+        """Observe a record; `time` is None if it must not move the watermark."""
         self.add_partitions([partition_id], clock)
         partition = self.partitions[partition_id]
         partition.active_since = clock
@@ -64,9 +64,9 @@ class SourceWatermark:
         return self.current
 
     def is_idle(self, partition: PartitionWatermark, clock: int) -> bool:
-        """Tell whether the partition has been silent for so long that it holds nobody back."""
+        """Tell whether the partition is idle, and does not hold the watermark back."""
         return self.rule.idle_after is not None and clock - partition.active_since >= self.rule.idle_after
 
     def is_too_far_ahead(self, time: int, clock: int) -> bool:
-        """Tell whether an event time lies further in the future than is believed."""
+        """Tell whether an event time exceeds the max future skew."""
         return self.rule.max_future_skew is not None and time > clock + self.rule.max_future_skew

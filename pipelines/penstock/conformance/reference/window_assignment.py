@@ -1,4 +1,4 @@
-"""Where: the windows that an instant lies in. Sessions are found in `sessions`, order windows in `order`."""
+"""Assigns windows by event time. `session_merging` has sessions, `order_windows` has order windows."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -18,7 +18,7 @@ MAX_CALENDAR_MS = 7_000 * 365 * DAY_MS
 def find_containing_windows(
     window: Fixed | Sliding | Calendar | Global, time: int
 ) -> list[tuple[Instant, Instant]]:
-    """Return all windows [start, end) with start <= time < end, from the earliest."""
+    """Return all windows [start, end) with start <= time < end, earliest first."""
     match window:
         case Fixed(size, offset):
             start = time - (time - offset) % size
@@ -34,7 +34,7 @@ def find_containing_windows(
 
 
 def find_calendar_window(unit: CalendarUnit, zone: ZoneInfo, time: int) -> tuple[Instant, Instant]:
-    """Return the day, week or month of a place: from one local midnight to another, however long that takes."""
+    """Return the local day, week or month: from one local midnight to another, whatever its length."""
     shift_ms = count_calendar_cycles(time) * CALENDAR_CYCLE_MS
     local_time = (EPOCH + (time + shift_ms) * MILLISECOND).astimezone(zone)
     start, end = find_midnights(unit, local_time)
@@ -42,7 +42,7 @@ def find_calendar_window(unit: CalendarUnit, zone: ZoneInfo, time: int) -> tuple
 
 
 def find_midnights(unit: CalendarUnit, local_time: datetime) -> tuple[datetime, datetime]:
-    """Return the local midnights at which the unit begins and ends."""
+    """Return the local midnights at which the unit starts and ends."""
     today = local_time.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
     match unit:
         case "day":
@@ -56,12 +56,12 @@ def find_midnights(unit: CalendarUnit, local_time: datetime) -> tuple[datetime, 
 
 
 def to_epoch_ms(local_time: datetime) -> int:
-    """Return the milliseconds of a local time; of a midnight that the clocks skip, when they skipped it."""
+    """Return a local time in milliseconds; a midnight that does not exist becomes the time of the clock change."""
     return (local_time.astimezone(UTC) - EPOCH) // MILLISECOND
 
 
 def count_calendar_cycles(time: int) -> int:
-    """Return how many cycles bring an instant into the years that Python's calendar knows."""
+    """Return how many cycles move a time into the years that Python's calendar supports."""
     if time < MIN_CALENDAR_MS:
         return -((time - MIN_CALENDAR_MS) // CALENDAR_CYCLE_MS)
     if time > MAX_CALENDAR_MS:

@@ -1,4 +1,4 @@
-"""One key's window of time: what it holds, what it has shown, and its trigger."""
+"""The state of one key's time window: its elements, its last pane, and its trigger."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from penstock.conformance.reference.primitive_triggers import ArrivalCounts, Ref
 
 @dataclass(frozen=True)
 class EmittedPane:
-    """What a window showed last, and how many panes it has shown."""
+    """The last pane that a window emitted, and the number of its panes."""
 
     start: Instant
     end: Instant
@@ -22,7 +22,7 @@ class EmittedPane:
 
 @dataclass
 class ReferenceWindow:
-    """State of one window. `owed` are windows that it swallowed, whose panes still stand somewhere."""
+    """The state of one window. `owed` are merged windows whose panes are not retracted yet."""
 
     key: tuple[Any, ...]
     start: Instant
@@ -39,7 +39,7 @@ class ReferenceWindow:
     is_finished_at_end: bool = False
 
     def add_elements(self, elements: Sequence[StageElement], arrivals: ArrivalCounts) -> None:
-        """Fold a batch's elements, and tell the trigger of them as a whole."""
+        """Add the elements of a batch, and notify the trigger once."""
         for element in elements:
             if element.is_retraction:
                 del self.elements[

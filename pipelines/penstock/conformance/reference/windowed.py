@@ -1,4 +1,4 @@
-"""Steps 2 to 6 of a batch for windows of time: lateness, folding, firing, closing."""
+"""Steps 2 to 6 of a batch for time windows: lateness, aggregation, firing, closing."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -47,19 +47,19 @@ class ReferenceWindowOperator:
     def process_elements(
         self, elements: Sequence[StageElement], batch_time: ReferenceBatchTime
     ) -> TakenAddresses:
-        """Fold what is not too late; return the addresses of records that at least one window took."""
+        """Add elements that are not too late; return the addresses of records that a window accepted."""
         match self.stage.window:
             case Sessions(gap):
                 return self.process_sessions(elements, gap, batch_time)
             case Fixed() | Sliding() | Calendar() | Global() | SameWindows() as window:
                 return self.process_assigned(elements, window, batch_time)
             case _:
-                raise TypeError(f"{self.stage.window} is no window of time")
+                raise TypeError(f"{self.stage.window} is not a time window")
 
     def process_assigned(
         self, elements: Sequence[StageElement], window: AssignedWindow, batch_time: ReferenceBatchTime
     ) -> TakenAddresses:
-        """Fold elements into the windows that their time alone decides."""
+        """Add elements to windows that depend on event time only."""
         groups: dict[tuple[ElementKey, Instant, Instant], list[StageElement]] = defaultdict(list)
         for element in elements:
             time = batch_time.clock if is_processing_time(window) else element.time
@@ -81,7 +81,7 @@ class ReferenceWindowOperator:
         members: list[StageElement],
         batch_time: ReferenceBatchTime,
     ) -> TakenAddresses:
-        """Fold elements into one window, unless it is closed or finished."""
+        """Add elements to one window, unless it is closed or finished."""
         if batch_time.watermark_before >= end + self.stage.lateness:
             return self.record_late(members, start, end, "closed", batch_time)
         window = self.windows.get((key, start, end)) or ReferenceWindow(
@@ -92,7 +92,7 @@ class ReferenceWindowOperator:
     def process_sessions(
         self, elements: Sequence[StageElement], gap: int, batch_time: ReferenceBatchTime
     ) -> TakenAddresses:
-        """Merge first, then judge the merged windows."""
+        """Merge sessions first, then evaluate the merged windows."""
         all_taken: TakenAddresses = set()
         for key in dict.fromkeys(element.key for element in elements):
             key_elements = [element for element in elements if element.key == key]
@@ -115,14 +115,14 @@ class ReferenceWindowOperator:
         return all_taken
 
     def remove_merged_windows(self, windows: Iterable[ReferenceWindow]) -> None:
-        """Forget windows that have become part of another."""
+        """Remove windows that were merged into another."""
         for window in windows:
             del self.windows[window.key, window.start, window.end]
 
     def add_to_open_window(
         self, window: ReferenceWindow, members: list[StageElement], batch_time: ReferenceBatchTime
     ) -> TakenAddresses:
-        """Fold elements into a window that is not closed; one that has finished takes nothing."""
+        """Add elements to an open window; a finished window accepts nothing."""
         if window.is_finished:
             return self.record_late(members, window.start, window.end, "finished", batch_time)
         self.windows[window.key, window.start, window.end] = window
@@ -130,7 +130,7 @@ class ReferenceWindowOperator:
         return {element.address for element in members}
 
     def count_arrivals(self, members: Sequence[StageElement], clock: int) -> ArrivalCounts:
-        """Return what the trigger is told of these elements."""
+        """Return the counts of these elements for the trigger."""
         predicates = punctuation_predicates(self.stage.trigger)
         matching = {
             predicate: sum(matches_predicate(element.fields, predicate) for element in members)
@@ -146,7 +146,7 @@ class ReferenceWindowOperator:
         reason: LateReason,
         batch_time: ReferenceBatchTime,
     ) -> TakenAddresses:
-        """Write down what a window did not take; nobody took it here."""
+        """Record elements that a window rejected."""
         missed_by = batch_time.watermark_before - (end + self.stage.lateness) if reason == "closed" else 0
         self.late_rows += [
             LateRow(
@@ -165,7 +165,7 @@ class ReferenceWindowOperator:
         return set()
 
     def emit_panes(self, batch_time: ReferenceBatchTime) -> Iterator[Pane | ReplacedWindow]:
-        """Judge each window's trigger once, show what fires, and close what is past its lateness."""
+        """Evaluate each trigger once, emit fired panes, and close expired windows."""
         for window_id, window in list(self.windows.items()):
             firing = evaluate_trigger(self.stage, window, batch_time)
             if firing is not None:
@@ -175,7 +175,7 @@ class ReferenceWindowOperator:
                 del self.windows[window_id]
 
     def take_late_rows(self) -> list[LateRow]:
-        """Return the late rows of the batch, and forget them."""
+        """Return and clear the late rows of the batch."""
         late_rows, self.late_rows = self.late_rows, []
         return late_rows
 
@@ -183,8 +183,8 @@ class ReferenceWindowOperator:
 def assign_element_windows(
     element: StageElement, window: AssignedWindow, time: int
 ) -> list[tuple[Instant, Instant]]:
-    """Return the windows that an element lies in: by its time, or as those of the pane that it comes from."""
+    """Return the windows of an element: by its event time, or those of its pane."""
     if isinstance(window, SameWindows):
-        assert element.window is not None, "only panes have windows to go on with"
+        assert element.window is not None, "only panes already have windows"
         return [element.window]
     return find_containing_windows(window, time)
