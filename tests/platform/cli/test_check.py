@@ -111,7 +111,11 @@ def test_a_topic_that_no_pipeline_reads_is_told_as_unchecked_and_is_no_check_of_
         page.partition(f"<h2 id='topics/{topic}'>")[2].partition("<h2")[0]
         for topic in ("access-log", "clicks")
     )
-    assert ("No pipeline reads this topic" in log, "not checked yet" in log, ">passed<" in log) == (True, True, False)
+    assert ("No pipeline reads this topic" in log, "not checked yet" in log, ">passed<" in log) == (
+        True,
+        True,
+        False,
+    )
     assert ("No pipeline reads this topic" in clicks, ">passed<" in clicks) == (False, True)
     shown = {suite.subject for suite in list_checked_suites() if suite.topic is not None}
     assert shown == {f"topics/{topic_of(source)}" for plan in load_valid_plans() for source in plan.sources}

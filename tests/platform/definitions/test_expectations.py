@@ -116,7 +116,9 @@ def test_what_a_check_names_can_be_followed_where_a_browser_finds_it(instance) -
 
 
 def test_a_suite_that_the_library_refuses_fails_its_own_checks_only(instance) -> None:
-    refused = SuiteError("minutes.yaml", "n_set", "unknown expectation expect_luck", "See the library's own list")
+    refused = SuiteError(
+        "minutes.yaml", "n_set", "unknown expectation expect_luck", "See the library's own list"
+    )
     done = (
         definitions({"latest/minutes": refused}, [])
         .resolve_job_def(CHECK_TABLES_JOB)

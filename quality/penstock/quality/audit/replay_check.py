@@ -53,7 +53,9 @@ def explain_no_replay(scope: AuditScope, sample: Sample) -> str | None:
     if other_kinds := kinds - {"data", "tick"}:
         return f"a batch of another kind changed its state ({', '.join(sorted(other_kinds))})"
     if first_batch > 0:
-        return f"the control store no longer has its batches before {first_batch} (maintenance.batch_retention)"
+        return (
+            f"the control store no longer has its batches before {first_batch} (maintenance.batch_retention)"
+        )
     if (sample.start, sample.end) != (None, None):
         return "its results depend on all earlier batches; sample with --keys instead"
     if sample.key_share < 1 and (len(scope.plan.stages) > 1 or not scope.plan.first_source_stage.key):

@@ -290,9 +290,15 @@ def test_a_field_that_means_nothing_here_is_named() -> None:
         ({"unit": " "}, "unknown unit ' '"),
         ({"steps": []}, "`steps` is \\[\\]; write a list of steps"),
         ({"steps": [{"watermark": 1, "expct": []}]}, "step 1 has an unknown field 'expct'"),
-        ({"steps": [{"processing_time": "inf"}]}, "step 1: `processing_time` is 'inf'; write a finite number"),
+        (
+            {"steps": [{"processing_time": "inf"}]},
+            "step 1: `processing_time` is 'inf'; write a finite number",
+        ),
         ({"steps": [{"watermark": 10**40}]}, "step 1: `watermark` is 1.*; write a time of at most 64 bits"),
-        ({"steps": [{"elements": [{"vaule": 1}]}]}, "`elements`.0. has an unknown field 'vaule'. Did you mean 'value'"),
+        (
+            {"steps": [{"elements": [{"vaule": 1}]}]},
+            "unknown field 'vaule'. Did you mean 'value'",
+        ),
         ({"steps": [{"elements": [{"value": [1]}]}]}, "`elements`.0..value is .1.; write a number"),
         ({"steps": [{"elements": [{"punctuation": "no"}]}]}, "`punctuation` is 'no'; write true or false"),
         ({"window": {"type": "fixed", "size": 10, "time": "sundial"}}, "is 'sundial'; write event or"),
@@ -300,7 +306,10 @@ def test_a_field_that_means_nothing_here_is_named() -> None:
         ({"window": {"type": "delta", "by": 1, "field": "speed"}}, "'speed' is no field of elements"),
         ({"window": {"type": "punctuation", "predicate": 3}}, "punctuation.predicate: 3. Write a condition"),
         ({"window": {"type": "punctuation", "value": [3]}}, "punctuation.value is .3.; write a number"),
-        ({"trigger": {"type": "after_watermark", "earyl": "x"}}, "has an unknown field 'earyl'. Did you mean 'early'"),
+        (
+            {"trigger": {"type": "after_watermark", "earyl": "x"}},
+            "unknown field 'earyl'. Did you mean 'early'",
+        ),
         (
             {"trigger": {"type": "after_any", "of": [None]}},
             "'after_any' needs a list of triggers in `of`, such as",
