@@ -1,7 +1,8 @@
 """Reads the offsets of partitions from the broker: the first, the end, and the first at or after a time.
 
 All functions take a consumer, which needs no subscription, and send one request to each broker. A consumer is used
-instead of an admin client because it raises an error at the call when its broker is away.
+so that every reader asks in the same way. An admin client's `list_offsets` also survives a broker that is away; see
+core.kafka_client.
 """
 
 from collections.abc import Collection

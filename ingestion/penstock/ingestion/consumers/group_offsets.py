@@ -1,7 +1,7 @@
 """Commits the offsets of readers that store their positions elsewhere, so that Kafka tools can show their lag.
 
 Offsets are committed by consumers with manual assignment. The admin client could set them too, but it aborts the
-whole process if its broker goes away during such a request: librdkafka frees memory that it still uses.
+whole process if its broker goes away during such a request; see core.kafka_client.
 """
 
 import threading

@@ -55,7 +55,7 @@ def parse_erasure_account(plain_account: Mapping[str, Any]) -> ErasureAccount:
 
 
 def digest_key(stream: str, key: Mapping[str, str]) -> str:
-    """Return a digest that identifies a key: whoever has the key can find its account, but not the reverse.
+    """Return a digest that identifies a key: a holder of the key finds its account, but not the reverse.
 
     Not promised: a key that can be guessed can be found by trying all guesses.
     """

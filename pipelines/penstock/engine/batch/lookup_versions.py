@@ -87,9 +87,9 @@ def _parse_pinned_lookups(rows: Sequence[Mapping[str, int | str]]) -> PinnedLook
     return PinnedLookups(tuple(spans), {str(row["table"]): int(row["version"]) for row in rows})
 
 
-def _intersect_range(span: OffsetRange, others: Sequence[OffsetRange]) -> OffsetRange:
+def _intersect_range(span: OffsetRange, candidates: Sequence[OffsetRange]) -> OffsetRange:
     """Return the part of a range that overlaps the range of the same partition; an empty range if none does."""
-    for other in others:
+    for other in candidates:
         if other.name == span.name:
             start = min(max(span.start, other.start), span.end)
             return replace(span, start=start, end=max(min(span.end, other.end), start))
