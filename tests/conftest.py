@@ -10,6 +10,7 @@ from hypothesis import settings
 from tests.catalogs import WriteCatalogFile, use_test_catalog
 from tests.distribution import GroupScheduling, scheduling_key
 from tests.object_store import TEST_BUCKET, run_object_store
+from tests.session_guard import pytest_configure as pytest_configure  # a hook of pytest
 from xdist.remote import Producer
 
 from penstock.engine.storage import ObjectStoreConfig, ObjectStorePath, StoragePath

@@ -103,5 +103,5 @@ def test_a_fresh_stack_runs_its_streams_and_leaves_those_alone_that_somebody_sto
 
 def test_a_nightly_backfill_of_no_pipeline_is_refused_by_its_setting() -> None:
     check_stream_names("dagster.nightly_backfills", ["one"], ["one", "two"])
-    with pytest.raises(SettingsError, match=r"nightly_backfills names 'three'.* Streams: one, two"):
+    with pytest.raises(SettingsError, match=r"nightly_backfills: there is no stream 'three'.* one, two"):
         check_stream_names("dagster.nightly_backfills", ["one", "three"], ["one", "two"])
