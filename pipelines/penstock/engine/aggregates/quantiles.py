@@ -25,7 +25,7 @@ EPOCH_DATE = date(1970, 1, 1)
 
 def build_quantiles(output: AggregateOutput, aggregate: Quantiles, context: AggregateContext) -> Accumulator:
     """Build the values at some ranks. NaN is greater than every number, and is counted separately."""
-    sketch_name, nan_count_name = f"{output.name}_sketch", f"{output.name}_nans"
+    sketch_name, nan_count_name = f"{output.name}_sketch", f"{output.name}_nan_count"
     field_type = require_measurable(context.field_types[aggregate.field], output)
     number_sql = _numeric_sql(quote_column(aggregate.field), field_type)
     sketch_part = AccumulatorPart(

@@ -20,7 +20,7 @@ from penstock.engine.plan.aggregates import AggregateOutput, Count, Mean, Sum
 from penstock.engine.plan.predicates import quote_column, sql_literal
 from penstock.engine.state.header_columns import BoolArray
 
-NON_FINITE_VALUES = {"nan": np.nan, "up": np.inf, "down": -np.inf}
+NON_FINITE_VALUES = {"nan": np.nan, "inf": np.inf, "negative_inf": -np.inf}
 """Non-finite values cannot be subtracted from a sum. Over changes they are counted instead."""
 
 
@@ -107,8 +107,8 @@ class _SumBuilder:
             return sums
         totals = np.fromiter(map(sum_terms, sums.tolist()), np.float64, len(sums))
         is_present = {suffix: rows[f"{self.name}_{suffix}"] > 0 for suffix in NON_FINITE_VALUES}
-        totals = np.where(is_present["up"], np.inf, np.where(is_present["down"], -np.inf, totals))
-        return np.where(is_present["nan"] | (is_present["up"] & is_present["down"]), np.nan, totals)
+        totals = np.where(is_present["inf"], np.inf, np.where(is_present["negative_inf"], -np.inf, totals))
+        return np.where(is_present["nan"] | (is_present["inf"] & is_present["negative_inf"]), np.nan, totals)
 
     def _sum_sql(self) -> str:
         value = self._value_sql()

@@ -101,7 +101,7 @@ class _CombinerMerger:
 def _build_part(
     combiner_column: _CombinerColumn, fields: Sequence[str], context: AggregateContext, sign: ChangeSign
 ) -> AccumulatorPart:
-    name = f"{combiner_column.output}_{'gone' if sign == '<' else 'partial'}"
+    name = f"{combiner_column.output}_{'retracted' if sign == '<' else 'partial'}"
     element_sql = sql_struct(
         *(f"{quote_column(field_name)} AS {quote_column(field_name)}" for field_name in fields)
     )

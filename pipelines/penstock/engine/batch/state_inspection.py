@@ -22,7 +22,7 @@ from penstock.engine.state.header_columns import STATE_HEADER
 from penstock.engine.state.sorted_run import SortedRun
 from penstock.engine.tables.timestamps import as_table, to_timestamps
 
-PACKED_COLUMNS = ("memory", "timers")
+PACKED_COLUMNS = ("function_state", "timers")
 """Columns that hold the packed state of a stateful function; a vectorized function has its own columns."""
 
 
@@ -57,11 +57,11 @@ class StageSnapshot:
             return pa.table({})
         merged_rows = sorted_run.merge_runs(self.runs, includes_oldest=True)
         internal_columns = {*STATE_HEADER.names, *sorted_run.DUE_INDEX_SCHEMA.names}
-        if {"timers", "newest"} <= {*merged_rows.column_names}:  # the state of a key has no window bounds
+        if {"timers", "newest_time"} <= {*merged_rows.column_names}:  # the state of a key has no window bounds
             internal_columns |= {"window_start", "window_end"}
-            position = merged_rows.schema.get_field_index("newest")
+            position = merged_rows.schema.get_field_index("newest_time")
             merged_rows = merged_rows.set_column(
-                position, "newest", to_timestamps(merged_rows.column("newest"))
+                position, "newest_time", to_timestamps(merged_rows.column("newest_time"))
             )
         return as_table(
             merged_rows.select([name for name in merged_rows.column_names if name not in internal_columns])

@@ -30,7 +30,7 @@ RECORD_IDS_SCHEMA = pa.schema(
         *ADDRESS_FIELDS,
         pa.field("_id_hi", pa.int64()),
         pa.field("_id_lo", pa.int64()),
-        pa.field("_forget_at", pa.int64()),
+        pa.field("_expires_at", pa.int64()),
     ]
 )
 """Records that have an id: 128 bits, hashed from their source and the fields that identify them.
@@ -61,7 +61,7 @@ def split_duplicates(seen_ids: StateTree, ids: pa.Table) -> DuplicateSplit:
     is_new = is_first.copy()
     is_new[is_first] = ~is_seen
     duplicates = ids.select(DUPLICATES_SCHEMA.names).take(pa.array(np.sort(order[~is_new])))
-    expires_at_ms = np.asarray(ids.column("_forget_at")).astype(np.int64)[order]
+    expires_at_ms = np.asarray(ids.column("_expires_at")).astype(np.int64)[order]
     return DuplicateSplit(duplicates, groups.select(is_new), expires_at_ms[is_new])
 
 

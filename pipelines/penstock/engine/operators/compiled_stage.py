@@ -49,13 +49,13 @@ WINDOW_BOUNDS = (pa.field("window_start", pa.int64()), pa.field("window_end", pa
 
 WINDOW_COLUMNS = (
     StateColumn("records", pa.int64(), 0),
-    StateColumn("unshown", pa.int64(), 0),
+    StateColumn("elements_since_pane", pa.int64(), 0),
     StateColumn("panes", pa.int32(), 0),
     StateColumn("on_time_panes", pa.int32(), 0),
     StateColumn("past_end", pa.bool_(), initial=False),
     StateColumn("finished", pa.bool_(), initial=False),
-    StateColumn("shown", pa.bool_(), initial=False),
-    StateColumn("shown_records", pa.int64(), 0),
+    StateColumn("has_pane", pa.bool_(), initial=False),
+    StateColumn("last_pane_records", pa.int64(), 0),
 )
 """State columns of every window: its elements, those since the last pane, its panes, and what the last pane
 showed.
@@ -63,13 +63,13 @@ showed.
 
 SESSION_COLUMNS = (
     StateColumn("finished_at_end", pa.bool_(), initial=False),
-    StateColumn("owed_to", pa.int64(), MAX_TIMESTAMP_MS),
+    StateColumn("pending_for_start", pa.int64(), MAX_TIMESTAMP_MS),
 )
 """Additional state columns of sessions.
 
 `finished_at_end` marks a session that finished because its end passed; a merge that moves the end reopens it.
-`owed_to` is MAX_TIMESTAMP_MS for a session. For a merged window whose panes are not yet retracted, it is the
-start of the session that must retract them.
+`pending_for_start` is MAX_TIMESTAMP_MS for a session. For a merged window whose panes are not yet retracted, it is
+the start of the session that must retract them.
 """
 
 PIECE_BOUNDS = (pa.field("piece_start", pa.int64()), pa.field("piece_end", pa.int64()))
@@ -78,7 +78,7 @@ PIECE_BOUNDS = (pa.field("piece_start", pa.int64()), pa.field("piece_end", pa.in
 REPLACED_BY_BOUNDS = (pa.field("replaced_by_start", pa.int64()), pa.field("replaced_by_end", pa.int64()))
 """The session that replaces a window, where panes are not retracted."""
 
-CHANGE_COUNT_FIELD = pa.field("news", pa.int64())
+CHANGE_COUNT_FIELD = pa.field("change_count", pa.int64())
 """The number of changes in a partial, additions and retractions alike. Triggers count these."""
 
 PANE_FIELDS = (
@@ -207,7 +207,7 @@ class CompiledStage:
         return [
             *(part.name for part in self.parts),
             "records",
-            "came",
+            "arrival_clock",
             "matched",
             "window_start",
             "window_end",
@@ -329,5 +329,8 @@ def refuse_unknown_fields(stage: Stage, field_types: Mapping[str, pa.DataType]) 
 
 
 def last_pane_column(part: str) -> str:
-    """Return the state column that stores what a part held at the last pane."""
-    return f"shown_{part}"
+    """Return the state column that stores what a part held at the last pane.
+
+    Part names end with a suffix, so no part of another output has this name.
+    """
+    return f"{part}@last_pane"

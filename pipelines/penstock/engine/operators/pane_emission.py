@@ -64,10 +64,10 @@ def emit_panes(
         window_table,
         current_values,
         last_values,
-        emits & rows["shown"] if stage.is_retracting else emits,
+        emits & rows["has_pane"] if stage.is_retracting else emits,
     )
     firing = _decide_emission(stage, rows, emits, timing, is_final, comparison.is_same)
-    record_counts = rows["unshown" if stage.plan.accumulation == "discarding" else "records"]
+    record_counts = rows["elements_since_pane" if stage.plan.accumulation == "discarding" else "records"]
     is_diff_only = _emits_diff_only(firing) & (comparison.removed_rows is not None)
 
     def panes(
@@ -95,7 +95,7 @@ def emit_panes(
         return pa.concat_tables([whole_rows, diff_panes]), np.append(whole_windows[origin], diff_rows.window)
 
     retract_panes, _ = panes(
-        "retract", firing.retracts, last_values, rows["shown_records"], comparison.removed_rows
+        "retract", firing.retracts, last_values, rows["last_pane_records"], comparison.removed_rows
     )
     insert_panes, window_of_insert = panes(
         "insert", firing.inserts, current_values, record_counts, comparison.added_rows
@@ -115,19 +115,21 @@ def _fire_triggers(
     stage: CompiledStage, rows: Rows, batch_time: BatchTime
 ) -> tuple[BoolArray, NumpyColumn, BoolArray]:
     """Return which windows emit, their timing, and whether the pane is final."""
-    has_news, is_active = rows["unshown"] > 0, ~rows["finished"]
+    has_new_elements, is_active = rows["elements_since_pane"] > 0, ~rows["finished"]
     has_ended = rows["window_end"] <= batch_time.watermark
     is_at_end = has_ended & ~rows["past_end"] & stage.trigger_machine.fires_at_end(rows, batch_time)
     # Without new elements only the end itself fires. A later firing comes from a timer whose elements were
     # already shown.
     is_ending = is_at_end & (rows["window_end"] > batch_time.watermark_before)
-    is_ready = is_active & stage.trigger_machine.should_fire(rows, batch_time) & (has_news | is_ending)
+    is_ready = (
+        is_active & stage.trigger_machine.should_fire(rows, batch_time) & (has_new_elements | is_ending)
+    )
     is_closing = is_active & (stage.closes_at(rows["window_end"]) <= batch_time.watermark)
     is_on_time = is_ready & is_ending
     is_finished = stage.trigger_machine.on_fire(rows, is_ready, batch_time)
     final_pane_masks = {
         "never": is_closing & False,
-        "when_changed": is_closing & has_news,
+        "when_changed": is_closing & has_new_elements,
         "always": is_closing | is_finished,
     }
     is_last_pane = final_pane_masks[stage.plan.final_pane]
@@ -136,7 +138,7 @@ def _fire_triggers(
     if stage.has_merging_windows:
         rows["finished_at_end"] |= is_finished & is_at_end
     is_silent = (
-        is_on_time & ~has_news & ~is_last_pane
+        is_on_time & ~has_new_elements & ~is_last_pane
         if stage.plan.on_time_pane == "when_changed"
         else is_closing & False
     )
@@ -154,7 +156,7 @@ def _decide_emission(
 ) -> FiringDecision:
     if not stage.is_retracting:
         return FiringDecision(emits, emits, emits & False, emits & False, timing, is_final)
-    emits_again = emits & rows["shown"]
+    emits_again = emits & rows["has_pane"]
     # Where retractions removed every element, only the retraction of the last pane is written.
     is_empty = rows["records"] == 0
     is_redundant = emits_again & is_same & (timing != "on_time") & ~is_final
@@ -212,10 +214,10 @@ def _record_firing(stage: CompiledStage, rows: Rows, firing: FiringDecision) -> 
     emits = firing.emits
     rows["panes"] += firing.inserts
     rows["on_time_panes"] += firing.inserts & (firing.timing != "early")
-    rows["shown"] = np.where(emits, rows["records"] > 0, rows["shown"])
-    rows["unshown"][emits] = 0
+    rows["has_pane"] = np.where(emits, rows["records"] > 0, rows["has_pane"])
+    rows["elements_since_pane"][emits] = 0
     if stage.is_retracting:
-        rows["shown_records"][emits] = rows["records"][emits]
+        rows["last_pane_records"][emits] = rows["records"][emits]
         for part in stage.parts:
             rows[last_pane_column(part.name)][emits] = rows[part.name][emits]
     if stage.plan.accumulation == "discarding":

@@ -30,13 +30,13 @@ class NewElementCounts:
 class WindowMerge:
     """Windows that merge into others: their state, and the row that each merges into.
 
-    `has_unshown` says which of them have elements that no pane has shown. `has_ended` says, for each row,
+    `has_new_elements` says which of them have elements that no pane has shown. `has_ended` says, for each row,
     whether the watermark has passed the end of the merged window.
     """
 
     sources: Rows
     target_rows: Int64Array
-    has_unshown: BoolArray
+    has_new_elements: BoolArray
     has_ended: BoolArray
 
     def for_sources(self, is_chosen: BoolArray) -> "WindowMerge":
@@ -44,7 +44,7 @@ class WindowMerge:
         return WindowMerge(
             self.sources.where(is_chosen),
             self.target_rows[is_chosen],
-            self.has_unshown[is_chosen],
+            self.has_new_elements[is_chosen],
             self.has_ended,
         )
 

@@ -35,7 +35,7 @@ class _TriggerCompiler:
                 return EndOfWindowMachine()
             case plan.AfterWatermark(early, late):
                 return EarlyLateMachine(
-                    self._next_column("passed"), self._compile_early(early), self._compile_late(late)
+                    self._next_column("past_end"), self._compile_early(early), self._compile_late(late)
                 )
             case plan.AfterCount(n):
                 return CountMachine(self._next_column("count"), n)
@@ -50,7 +50,9 @@ class _TriggerCompiler:
             case plan.AfterAll(of):
                 return ParallelMachine([self.compile_machine(part) for part in of], requires_all=True)
             case plan.AfterEach(of):
-                return SequenceMachine(self._next_column("turn"), [self.compile_machine(part) for part in of])
+                return SequenceMachine(
+                    self._next_column("active_part"), [self.compile_machine(part) for part in of]
+                )
             case plan.OrFinally(of, until):
                 return OrFinallyMachine(self.compile_machine(of), self.compile_machine(until))
             case plan.Repeatedly(of):

@@ -85,7 +85,7 @@ class ProcessingTimeMachine(TriggerMachine):
     @override
     def on_merge(self, rows: Rows, window_merge: WindowMerge) -> None:
         # A timer belongs to the elements that set it. If a pane has shown all of them, it is discarded.
-        waiting_merge = window_merge.for_sources(window_merge.has_unshown)
+        waiting_merge = window_merge.for_sources(window_merge.has_new_elements)
         np.minimum.at(rows[self.name], waiting_merge.target_rows, waiting_merge.sources[self.name])
 
     def _timer_time(self, clock: int) -> int:

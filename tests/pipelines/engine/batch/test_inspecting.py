@@ -38,7 +38,7 @@ def test_every_stage_is_there_and_what_functions_remember_can_be_read(tmp_path: 
     rows = decode_packed_columns(
         read_state_at(remembering.folder / "stream")["stream"].read_table()
     ).to_pylist()
-    assert {row["key"]: row["memory"] for row in rows} == {
+    assert {row["key"]: row["function_state"] for row in rows} == {
         "a": '{"n":6,"total":17}',
         "b": '{"n":1,"total":1}',
         "c": '{"n":2,"total":18}',
@@ -54,15 +54,17 @@ def test_every_stage_is_there_and_what_functions_remember_can_be_read(tmp_path: 
     ],
 )
 def test_whatever_a_function_remembers_can_be_read(memory: object, told: object) -> None:
-    rows = decode_packed_columns(pa.table({"memory": pa.array([encode_state(memory), None], pa.binary())}))
-    found, nothing = rows.column("memory").to_pylist()
+    rows = decode_packed_columns(
+        pa.table({"function_state": pa.array([encode_state(memory), None], pa.binary())})
+    )
+    found, nothing = rows.column("function_state").to_pylist()
     assert (json.loads(found), nothing) == (told, None)
 
 
 def test_what_vectorized_functions_remember_stands_in_columns(tmp_path: Path) -> None:
     run(Bench(PLANS["at once"], tmp_path), Fuse(-1))
     rows = decode_packed_columns(read_state_at(tmp_path / "stream")["stream"].read_table()).to_pylist()
-    found = {row["key"]: (row["memory_records"], row["memory_total"]) for row in rows}
+    found = {row["key"]: (row["function_state_records"], row["function_state_total"]) for row in rows}
     assert found == {"a": (6, 17), "b": (1, 1), "c": (2, 18)}
     assert {"window_start", "window_end"}.isdisjoint(rows[0])
 

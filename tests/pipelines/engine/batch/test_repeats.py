@@ -74,7 +74,7 @@ class IdentifiedReading(StoredReading):
             "_offset": [r.offset for r in known],
             "_id_hi": groups.hi.view("int64"),
             "_id_lo": groups.lo.view("int64"),
-            "_forget_at": [r.fields["at"] + self.rule.within for r in known],
+            "_expires_at": [r.fields["at"] + self.rule.within for r in known],
         }
         return pa.table(rows, schema=RECORD_IDS_SCHEMA)
 

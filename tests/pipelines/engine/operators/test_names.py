@@ -54,8 +54,9 @@ def stage_of(window: Window, **aggregates: object) -> CompiledStage:
 def own(stage: CompiledStage) -> set[str]:
     """The columns of a state that are neither key nor a part of an aggregate, nor a field's own."""
     others = {*TYPES, *(part.name for part in stage.parts)}
-    fields = ("held_", "distance_", "shown_", "trigger")
+    fields = ("buffered_", "delta_", "trigger")
     names = {*STATE_HEADER.names, *stage.state_schema.names, *stage.partial_schema.names} - others
+    names = {name for name in names if not name.endswith("@last_pane")}
     return {name for name in names if not name.startswith(("_", *fields)) or name in STATE_COLUMNS}
 
 
@@ -89,3 +90,11 @@ def test_a_result_may_have_the_name_of_any_column_of_the_state(name: str) -> Non
             stage = stage_of(window, **{name: each, "other": count()})
             for columns in ([*STATE_HEADER.names, *stage.state_schema.names], stage.partial_schema.names):
                 assert max(Counter(columns).values()) == 1, (kind, window)
+
+
+def test_no_result_collides_with_what_another_showed_last() -> None:
+    outputs = (AggregateOutput("n", sum_("value")), AggregateOutput("last_pane_n", sum_("value")))
+    for each in (fixed("1 minute"), sessions("1 minute")):
+        names = {"accumulation": "retracting", "key": ("key",)}
+        stage = compile_stage(Stage("s", ("i",), each, outputs, (), **names), TYPES)  # type: ignore[arg-type]
+        assert max(Counter(stage.state_schema.names).values()) == 1

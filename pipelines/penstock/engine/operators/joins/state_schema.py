@@ -8,7 +8,7 @@ from penstock.engine.columnar import StateColumn
 from penstock.engine.plan.join_windows import AsOf
 from penstock.engine.plan.windows import JoinWindow, Window
 
-LEFT_COLUMN, TIME_COLUMN, MATCHED_COLUMN, END_MARKER_COLUMN = "of_left", "time", "matched", "ends"
+LEFT_COLUMN, TIME_COLUMN, MATCHED_COLUMN, END_MARKER_COLUMN = "is_left", "time", "matched", "is_end_marker"
 
 
 def list_join_columns(window: JoinWindow, fields: Iterable[pa.Field]) -> list[StateColumn]:
@@ -29,4 +29,4 @@ def has_end_markers(window: Window) -> bool:
 
 def buffered_column(field: str) -> str:
     """Return the state column of a field. The prefix avoids conflicts with other columns."""
-    return f"held_{field}"
+    return f"buffered_{field}"

@@ -116,7 +116,7 @@ def _lift_incoming(stage: CompiledStage, elements: pa.Table, batch_time: BatchTi
     rows, count = lift_elements(stage.parts, elements), elements.num_rows
     time = to_numpy(elements.column("_time"))
     rows["records"] = np.ones(count, np.int64)
-    rows["came"] = np.full(count, batch_time.clock, np.int64)
+    rows["arrival_clock"] = np.full(count, batch_time.clock, np.int64)
     rows["window_start"], rows["window_end"] = time, time + 1
     matches = "_matched" in elements.column_names
     rows["matched"] = to_numpy(elements.column("_matched")) if matches else np.zeros(count, bool)

@@ -146,8 +146,8 @@ def _aggregate_ranges(
     rows["records"] = sum_by_window(range_of_element, elements["records"], count)
     is_filled = end > begin
     first_position = np.where(is_filled, begin, 0)
-    rows["came"] = (
-        np.where(is_filled, sequence.rows["came"][first_position], 0)
+    rows["arrival_clock"] = (
+        np.where(is_filled, sequence.rows["arrival_clock"][first_position], 0)
         if len(element_positions)
         else np.zeros(count, np.int64)
     )

@@ -32,7 +32,9 @@ def next_sliding_due(window: SlidingOrder, key_headers: Rows) -> Int64Array:
     """Return the clock at which each key fires without a new record."""
     match window.trigger:
         case TimePolicy(elapsed):
-            return np.where(key_headers["unshown"] > 0, key_headers["since"] + elapsed, MAX_TIMESTAMP_MS)
+            return np.where(
+                key_headers["elements_since_pane"] > 0, key_headers["since_clock"] + elapsed, MAX_TIMESTAMP_MS
+            )
         case _:
             return np.full(len(key_headers), MAX_TIMESTAMP_MS, np.int64)
 
@@ -50,8 +52,8 @@ class _SlidingWindowKey:
         self._window = window
         self._sequence = sequence
         self._clock = clock
-        self._unshown_count = int(key_headers["unshown"][key_number])
-        self._unshown_since = int(key_headers["since"][key_number])
+        self._elements_since_pane = int(key_headers["elements_since_pane"][key_number])
+        self._waiting_since = int(key_headers["since_clock"][key_number])
         self._delta_trigger = window.trigger if isinstance(window.trigger, DeltaPolicy) else None
         self._delta_base: Any = key_headers[DELTA_BASE_COLUMN][key_number] if self._delta_trigger else None
 
@@ -64,29 +66,29 @@ class _SlidingWindowKey:
             if self._delta_fires(position):
                 yield from self._emit_range(position)
             self._evict_for(position)
-            if not self._unshown_count:
-                self._unshown_since = self._clock
-            self._unshown_count += 1
+            if not self._elements_since_pane:
+                self._waiting_since = self._clock
+            self._elements_since_pane += 1
             match self._window.trigger:
-                case CountPolicy(n) if self._unshown_count >= n:
+                case CountPolicy(n) if self._elements_since_pane >= n:
                     yield from self._emit_range(position + 1)
 
     def write_header(self, key_headers: Rows) -> None:
         """Write the key's new header."""
-        key_headers["unshown"][self._key_number] = self._unshown_count
-        key_headers["since"][self._key_number] = self._unshown_since
+        key_headers["elements_since_pane"][self._key_number] = self._elements_since_pane
+        key_headers["since_clock"][self._key_number] = self._waiting_since
         if self._delta_trigger:
             key_headers[DELTA_BASE_COLUMN][self._key_number] = self._delta_base
 
     def _emit_range(self, end: int) -> Iterator[tuple[int, int]]:
-        self._unshown_count = 0
+        self._elements_since_pane = 0
         if self.oldest < end:
             yield self.oldest, end
 
     def _is_due(self) -> bool:
         match self._window.trigger:
             case TimePolicy(elapsed):
-                return self._unshown_count > 0 and self._clock >= self._unshown_since + elapsed
+                return self._elements_since_pane > 0 and self._clock >= self._waiting_since + elapsed
             case _:
                 return False
 
@@ -106,7 +108,7 @@ class _SlidingWindowKey:
     def _evict_by_clock(self) -> None:
         match self._window.evict:
             case TimePolicy(elapsed):
-                arrival_clocks = self._sequence.rows["came"]
+                arrival_clocks = self._sequence.rows["arrival_clock"]
                 while (
                     self.oldest < self._first_incoming
                     and arrival_clocks[self.oldest] + elapsed <= self._clock

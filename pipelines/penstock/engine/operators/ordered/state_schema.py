@@ -16,8 +16,8 @@ from penstock.engine.plan.windows import OrderWindow, SlidingOrder, Tumbling, Wi
 
 KEY_HEADER_COLUMNS = (
     StateColumn("number", pa.int64(), 0),
-    StateColumn("since", pa.int64(), 0),
-    StateColumn("unshown", pa.int64(), 0),
+    StateColumn("since_clock", pa.int64(), 0),
+    StateColumn("elements_since_pane", pa.int64(), 0),
 )
 """Header of a key: the number of its next window; the clock at which the open window started, or since when
 records wait to be shown; and how many wait. Each row of the key repeats it.
@@ -26,13 +26,13 @@ records wait to be shown; and how many wait. Each row of the key repeats it.
 BUFFERED_COLUMNS = (
     StateColumn("records", pa.int64(), 0),
     StateColumn("position", pa.int64(), 0),
-    StateColumn("came", pa.int64(), 0),
+    StateColumn("arrival_clock", pa.int64(), 0),
 )
 """Columns of buffered records beside their aggregates: how many the row stands for (0 for a key without any),
 its position among the key's rows, and the clock at which they arrived.
 """
 
-DELTA_BASE_COLUMN = "base"
+DELTA_BASE_COLUMN = "base_value"
 """The value at the last firing, for a delta trigger."""
 
 ELEMENT_FIELDS = (pa.field("_time", pa.int64()), pa.field("_offset", pa.int64()))
@@ -96,4 +96,4 @@ def delta_column(field: str) -> str:
 
     Where a row stands for several records, it holds the first value.
     """
-    return f"distance_{field}"
+    return f"delta_{field}"

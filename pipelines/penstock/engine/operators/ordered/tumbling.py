@@ -25,7 +25,7 @@ def slice_tumbling(
     )
     # An open window that already existed keeps its start; any other open window starts in this batch.
     starts_anew = (buffered_from > sequence.first_of_key) | (sequence.first_incoming == sequence.first_of_key)
-    key_headers["since"][starts_anew] = clock
+    key_headers["since_clock"][starts_anew] = clock
     return WindowSlices(
         edges[:-1][is_closed_window],
         edges[1:][is_closed_window],
@@ -39,7 +39,7 @@ def next_tumbling_due(policy: ClosePolicy, key_headers: Rows, has_buffered: Bool
     """Return the clock at which each key's open window closes without a new record."""
     match policy:
         case TimePolicy(elapsed):
-            return np.where(has_buffered, key_headers["since"] + elapsed, MAX_TIMESTAMP_MS)
+            return np.where(has_buffered, key_headers["since_clock"] + elapsed, MAX_TIMESTAMP_MS)
         case _:
             return np.full(len(key_headers), MAX_TIMESTAMP_MS, np.int64)
 
@@ -63,7 +63,7 @@ def _number_windows(
             return _number_by_delta(sequence, sequence.delta_values[field], delta)
         case TimePolicy(elapsed):
             is_due = (sequence.first_incoming > sequence.first_of_key) & (
-                key_headers["since"] + elapsed <= clock
+                key_headers["since_clock"] + elapsed <= clock
             )
             return np.where(sequence.is_buffered, 0, is_due[sequence.key_of_element]), is_due.astype(np.int64)
 

@@ -42,22 +42,22 @@ class PendingRetractions:
 
 
 def collect_pending(
-    owed_windows: pa.Table,
+    pending_windows: pa.Table,
     sessions: pa.Table,
-    is_swallowed: BoolArray,
+    is_merged: BoolArray,
     row_of_session: Int64Array,
-    owner_of_owed: Int64Array,
+    owner_of_pending: Int64Array,
 ) -> PendingRetractions:
     """Return the pending windows.
 
     They come from earlier batches, under their current owner, and from merges in this batch.
 
-    `owner_of_owed` has the session that owns each window of `owed_windows`.
+    `owner_of_pending` has the session that owns each window of `pending_windows`.
     """
-    is_new = is_swallowed & to_numpy(sessions.column("shown"))
-    all_windows = pa.concat_tables([owed_windows, sessions.filter(pa.array(is_new))])
+    is_new = is_merged & to_numpy(sessions.column("has_pane"))
+    all_windows = pa.concat_tables([pending_windows, sessions.filter(pa.array(is_new))])
     return PendingRetractions(
-        all_windows.combine_chunks(), np.append(row_of_session[owner_of_owed], row_of_session[is_new])
+        all_windows.combine_chunks(), np.append(row_of_session[owner_of_pending], row_of_session[is_new])
     )
 
 
@@ -110,7 +110,7 @@ def _make_headers(
     stage: CompiledStage, pending: PendingRetractions, timing: NumpyColumn, final: BoolArray
 ) -> PaneHeaders:
     windows = _read_windows(stage, pending)
-    counts = (windows["panes"], windows["on_time_panes"], windows["shown_records"])
+    counts = (windows["panes"], windows["on_time_panes"], windows["last_pane_records"])
     return PaneHeaders(pending.stored.select(stage.window_schema.names), timing, final, *counts)
 
 
@@ -131,7 +131,7 @@ def _read_windows(stage: CompiledStage, pending: PendingRetractions) -> Rows:
 
 def _make_pending_rows(stage: CompiledStage, pending: PendingRetractions, rows: Rows) -> pa.Table:
     windows = _read_windows(stage, pending)
-    windows["owed_to"] = rows["window_start"][pending.owner_row]
+    windows["pending_for_start"] = rows["window_start"][pending.owner_row]
     groups = GroupHashes(hash_column(pending.stored, GROUP_HI), hash_column(pending.stored, GROUP_LO))
     never = np.full(len(windows), MAX_TIMESTAMP_MS, np.int64)
     loaded = LoadedWindows(groups, windows, pending.stored.select(stage.window_schema.names))

@@ -82,19 +82,23 @@ def process_sessions(
     incoming_groups = hash_keys([partials.column(field.name) for field in stage.key], partials.num_rows)
     keys = union_groups(incoming_groups, find_due_groups(state, batch_time))
     key_of_piece = find_positions(keys, incoming_groups)
-    sessions, owed = _load_sessions(state, keys)
+    sessions, pending_windows = _load_sessions(state, keys)
     merges = _merge_sessions(stage, sessions, key_of_piece, partials, batch_time)
-    is_late, is_swallowed = (
+    is_late, is_merged = (
         merges.is_refused[merges.interval_of_piece],
         merges.is_new[merges.interval_of_session],
     )
     session_rows = _build_session_rows(stage, keys, sessions, merges, partials, key_of_piece)
     rows, window_table = session_rows.loaded.rows, session_rows.loaded.window_table
     pending = collect_pending(
-        owed.stored, sessions.stored, is_swallowed, session_rows.row_of_session, _find_owners(sessions, owed)
+        pending_windows.stored,
+        sessions.stored,
+        is_merged,
+        session_rows.row_of_session,
+        _find_owners(sessions, pending_windows),
     )
-    _merge_swallowed(
-        stage, rows, sessions.where(is_swallowed), session_rows.row_of_session[is_swallowed], batch_time
+    _merge_sessions_into_rows(
+        stage, rows, sessions.where(is_merged), session_rows.row_of_session[is_merged], batch_time
     )
     merge_into_windows(
         stage, rows, partials.filter(pa.array(~is_late)), session_rows.row_of_piece[~is_late], batch_time
@@ -120,18 +124,20 @@ def _load_sessions(state: StateTree, keys: GroupHashes) -> tuple[OpenSessions, O
     """Load the open sessions of some keys, and their merged windows with pending retractions."""
     stored, key = state.look_up_groups(keys)
     all_windows = OpenSessions(key, stored)
-    is_session = all_windows.column("owed_to") == MAX_TIMESTAMP_MS
+    is_session = all_windows.column("pending_for_start") == MAX_TIMESTAMP_MS
     return all_windows.where(is_session), all_windows.where(~is_session)
 
 
-def _find_owners(sessions: OpenSessions, owed_windows: OpenSessions) -> Int64Array:
+def _find_owners(sessions: OpenSessions, pending_windows: OpenSessions) -> Int64Array:
     """Return the session that owns each pending window. A key's open sessions start at different times."""
-    if not len(owed_windows.key_of_window):
+    if not len(pending_windows.key_of_window):
         return np.empty(0, np.int64)
     starts = zip(sessions.key_of_window.tolist(), sessions.column("window_start").tolist(), strict=True)
     session_of_start = {start: position for position, start in enumerate(starts)}
     owner_starts = zip(
-        owed_windows.key_of_window.tolist(), owed_windows.column("owed_to").tolist(), strict=True
+        pending_windows.key_of_window.tolist(),
+        pending_windows.column("pending_for_start").tolist(),
+        strict=True,
     )
     return np.array([session_of_start[owner_start] for owner_start in owner_starts], np.int64)
 
@@ -231,22 +237,22 @@ def _build_window_table(
     ).combine_chunks()
 
 
-def _merge_swallowed(
+def _merge_sessions_into_rows(
     stage: CompiledStage,
     rows: Rows,
-    swallowed_sessions: OpenSessions,
+    merged_sessions: OpenSessions,
     target_rows: Int64Array,
     batch_time: BatchTime,
 ) -> None:
     """Combine the states of merged sessions into the new ones, before the batch's elements are counted."""
     sources = rows_from_table(
-        swallowed_sessions.stored.select([state_column.name for state_column in stage.stored_columns])
+        merged_sessions.stored.select([state_column.name for state_column in stage.stored_columns])
     )
     merge_partials(stage.parts, rows, target_rows, sources)
-    for name in ("records", "unshown"):
+    for name in ("records", "elements_since_pane"):
         rows[name] += sum_by_window(target_rows, sources[name], len(rows))
     has_ended = rows["window_end"] <= batch_time.watermark_before
     merged_rows = np.unique(target_rows)
     rows["past_end"][merged_rows] = has_ended[merged_rows]
-    window_merge = WindowMerge(sources, target_rows, sources["unshown"] > 0, has_ended)
+    window_merge = WindowMerge(sources, target_rows, sources["elements_since_pane"] > 0, has_ended)
     stage.trigger_machine.on_merge(rows, window_merge.for_sources(~sources["finished"]))

@@ -34,9 +34,9 @@ def read_key_states(window: StatefulFunction, keyed_batch: KeyedBatch) -> Iterat
     row_of_key = np.full(len(keyed_batch), -1, np.int64)
     row_of_key[keyed_batch.key_of_stored] = np.arange(keyed_batch.stored.num_rows)
     encoded_states, encoded_timers = (
-        keyed_batch.stored.column(name).to_pylist() for name in ("memory", "timers")
+        keyed_batch.stored.column(name).to_pylist() for name in ("function_state", "timers")
     )
-    newest_times = to_numpy(keyed_batch.stored.column("newest")).tolist()
+    newest_times = to_numpy(keyed_batch.stored.column("newest_time")).tolist()
     state_decoder = msgspec.msgpack.Decoder(window.state.resolve())
     timer_decoder = msgspec.msgpack.Decoder(tuple[Timer, ...])
     for row_number in row_of_key.tolist():
@@ -99,8 +99,11 @@ class KeyStateColumns:
     def to_rows(self) -> Rows:
         """Return the columns to store."""
         count = len(self.encoded_states)
-        columns: Mapping[str, list[Any]] = {"memory": self.encoded_states, "timers": self.encoded_timers}
+        columns: Mapping[str, list[Any]] = {
+            "function_state": self.encoded_states,
+            "timers": self.encoded_timers,
+        }
         object_columns = {
             name: np.fromiter(values, dtype=object, count=count) for name, values in columns.items()
         }
-        return Rows({**object_columns, "newest": np.array(self.newest_times, np.int64)}, count)
+        return Rows({**object_columns, "newest_time": np.array(self.newest_times, np.int64)}, count)

@@ -13,16 +13,16 @@ from penstock.engine.plan.stateful_function import StatefulFunction, state_colum
 from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS
 
 PER_KEY_COLUMNS = (
-    StateColumn("memory", pa.binary(), None),
+    StateColumn("function_state", pa.binary(), None),
     StateColumn("timers", pa.binary(), None),
-    StateColumn("newest", pa.int64(), MIN_TIMESTAMP_MS),
+    StateColumn("newest_time", pa.int64(), MIN_TIMESTAMP_MS),
 )
 """State columns of a key: encoded state and timers, and the newest event time."""
 
-STATE_COLUMN_PREFIX = "memory_"
+STATE_COLUMN_PREFIX = "function_state_"
 """Prefix of the columns that store a vectorized function's state."""
 
-WAITING_RECORDS_COLUMN = "records_to_come"
+WAITING_RECORDS_COLUMN = "waiting_records"
 """The column of records that wait for the watermark, sorted by time and address."""
 
 RECORD_ADDRESS_FIELDS = (
@@ -32,7 +32,7 @@ RECORD_ADDRESS_FIELDS = (
     pa.field("_time", pa.int64()),
 )
 
-STATE_PRESENT_COLUMN = "has_memory"
+STATE_PRESENT_COLUMN = "has_function_state"
 WAITING_TIMERS_TYPE = pa.list_(
     pa.struct([pa.field("at", pa.int64()), pa.field("clock", pa.string()), pa.field("name", pa.string())])
 )
@@ -81,7 +81,7 @@ def list_stateful_columns(window: StatefulFunction, record_fields: Iterable[pa.F
         StateColumn(STATE_PRESENT_COLUMN, pa.bool_(), initial=False),
         StateColumn("timers", WAITING_TIMERS_TYPE, None),
     )
-    return [has_state, *fields, timers, StateColumn("newest", pa.int64(), MIN_TIMESTAMP_MS)]
+    return [has_state, *fields, timers, StateColumn("newest_time", pa.int64(), MIN_TIMESTAMP_MS)]
 
 
 def list_state_fields(window: StatefulFunction) -> Sequence[pa.Field]:

@@ -75,7 +75,7 @@ def load_states(window: StatefulFunction, keyed_batch: KeyedBatch) -> Vectorized
         [has_state, *columns], schema=pa.schema([pa.field(HAS_STATE_COLUMN, pa.bool_()), *fields])
     )
     newest_times = np.full(len(keyed_batch), MIN_TIMESTAMP_MS, np.int64)
-    newest_times[keyed_batch.key_of_stored] = to_numpy(keyed_batch.stored.column("newest"))
+    newest_times[keyed_batch.key_of_stored] = to_numpy(keyed_batch.stored.column("newest_time"))
     waiting_timers = keyed_batch.stored.column("timers").combine_chunks()
     flat_timers = pc.list_flatten(waiting_timers)
     key_of_timer = keyed_batch.key_of_stored[
@@ -128,7 +128,7 @@ def make_vectorized_state_rows(
             for name in key_states.states.column_names[1:]
         },
         "timers": pa.ListArray.from_arrays(pa.array(ends), timer_structs, type=WAITING_TIMERS_TYPE),
-        "newest": pa.array(key_states.newest_times),
+        "newest_time": pa.array(key_states.newest_times),
     }
     names = [*columns]
     assert names[5:] == stage.state_schema.names, "state columns are out of order"

@@ -107,7 +107,7 @@ def merge_into_windows(
     merge_partials(stage.parts, rows, window_of_partial, incoming)
     element_counts = sum_by_window(window_of_partial, incoming["elements"], len(rows))
     change_counts = (
-        sum_by_window(window_of_partial, incoming["news"], len(rows))
+        sum_by_window(window_of_partial, incoming["change_count"], len(rows))
         if stage.reads_changes
         else element_counts
     )
@@ -116,7 +116,7 @@ def merge_into_windows(
         for index, predicate in enumerate(stage.predicates)
     }
     rows["records"] += element_counts
-    rows["unshown"] += change_counts
+    rows["elements_since_pane"] += change_counts
     stage.trigger_machine.on_elements(rows, NewElementCounts(change_counts, match_counts), batch_time)
 
 
@@ -176,5 +176,5 @@ def make_late_rows(
 
 def _next_clock_due(stage: CompiledStage, rows: Rows, batch_time: BatchTime) -> Int64Array:
     """Return the next clock at which a timer fires for elements that no pane has shown."""
-    has_news = ~rows["finished"] & (rows["unshown"] > 0)
-    return np.where(has_news, stage.trigger_machine.next_timer(rows, batch_time), MAX_TIMESTAMP_MS)
+    has_new_elements = ~rows["finished"] & (rows["elements_since_pane"] > 0)
+    return np.where(has_new_elements, stage.trigger_machine.next_timer(rows, batch_time), MAX_TIMESTAMP_MS)

@@ -30,14 +30,23 @@ RESERVED_COLUMNS = frozenset(
 STATE_COLUMNS = frozenset(
     {
         *("group_hi", "group_lo", "due_event", "due_clock", "dropped"),
-        *("records", "unshown", "panes", "on_time_panes", "past_end", "finished", "shown", "shown_records"),
-        *("finished_at_end", "owed_to", "elements", "news", "piece_start", "piece_end"),
+        *(
+            "records",
+            "elements_since_pane",
+            "panes",
+            "on_time_panes",
+            "past_end",
+            "finished",
+            "has_pane",
+            "last_pane_records",
+        ),
+        *("finished_at_end", "pending_for_start", "elements", "change_count", "piece_start", "piece_end"),
     }
 )
 """Columns that every state keeps beside a key."""
 
-ORDER_STATE_COLUMNS = frozenset({"number", "since", "position", "came", "base"})
-JOIN_STATE_COLUMNS = frozenset({"of_left", "time", "matched"})
+ORDER_STATE_COLUMNS = frozenset({"number", "since_clock", "position", "arrival_clock", "base_value"})
+JOIN_STATE_COLUMNS = frozenset({"is_left", "time", "matched"})
 """Columns that the state of order windows, and of joins without windows, keeps besides."""
 
 

@@ -23,7 +23,7 @@ def compute_record_ids(records: "DataFrame", source: PlanSource, rule: Deduplica
             *DUPLICATES_SCHEMA.names,
             # Two hashes with different prefixes, since Spark has no 128-bit hash.
             *(f"xxhash64('{half}', '{source.name}', {fields}) AS _id_{half}" for half in ("hi", "lo")),
-            f"_time + {rule.within} AS _forget_at",
+            f"_time + {rule.within} AS _expires_at",
         )
         .select(RECORD_IDS_SCHEMA.names)
     )
