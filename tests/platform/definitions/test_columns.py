@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.pipelines.engine.operators.test_outputs import Nothing, part_one
+from tests.pipelines.engine.operators.test_side_outputs import Nothing, part_one
 
 from penstock.engine.host.control import BatchRecord
 from penstock.engine.operators.compiled_stage import compile_stage

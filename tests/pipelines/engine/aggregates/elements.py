@@ -1,4 +1,4 @@
-"""Elements of every type that a field can have, and aggregates over each of them."""
+"""Elements of every field type, and aggregates over each of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ FIELDS = pa.schema(
         "price": pa.decimal128(10, 2),
     }
 )
-"""Doubles are halves, infinite or none, so that sums are exact in whatever order they are added."""
+"""Doubles are multiples of a half, infinite or NaN, so that sums are exact in any order."""
 
 CONTENT: dict[str, Any] = {
     "long": st.integers(-5, 5) | st.just(2**40),
@@ -60,14 +60,14 @@ MEASURED = (*NUMBERS, "when", "day")
 
 
 def fields(*names: str) -> st.SearchStrategy[dict[str, Any]]:
-    """Elements of which only these fields have values."""
+    """Elements with values in these fields only."""
     nothing = dict.fromkeys(FIELDS.names)
     some = st.fixed_dictionaries({name: st.none() | CONTENT[name] for name in names})
     return some.map(lambda found: nothing | found)
 
 
 class Spread:
-    """Greatest less least, by a partial of two numbers: it cannot take anything back."""
+    """Greatest minus least, with a partial of two numbers. It is not retractable."""
 
     partial_type = pa.struct({"least": pa.int64(), "greatest": pa.int64()})
     result_type = pa.int64()
@@ -102,7 +102,7 @@ class Spread:
 
 
 class SquareSum:
-    """Sum of squares: a plain number, from which another can be taken."""
+    """Sum of squares, with a single number as partial. It is retractable."""
 
     partial_type = pa.int64()
     result_type = pa.int64()
@@ -127,7 +127,7 @@ class SquareSum:
 
 
 def aggregates_over(name: str) -> list[Aggregate]:
-    """Every aggregate that a field of this type can have."""
+    """Every aggregate over a field of this type."""
     found: list[Aggregate] = [
         Count(),
         Count(name),
@@ -160,7 +160,7 @@ EVERY = list(dict.fromkeys(of for name in FIELDS.names for of in aggregates_over
 
 @dataclass(frozen=True)
 class Arrival:
-    """An element, the window that it belongs to, and the batch that brings it."""
+    """An element, its window, and the batch that brings it."""
 
     window: int
     batch: int
@@ -168,7 +168,7 @@ class Arrival:
 
 
 def table_of(elements: Sequence[StageElement], weights: Sequence[int] | None = None) -> pa.Table:
-    """Elements as the fold takes them."""
+    """Elements as the operators take them."""
     table = pa.Table.from_pylist([dict(element.fields) for element in elements], schema=FIELDS)
     columns = {
         "_time": pa.array([element.time for element in elements], pa.int64()),
@@ -189,7 +189,7 @@ def combined(
     count: int,
     weights: Any = None,
 ) -> Rows:
-    """Partials of elements for `count` windows, by the lifting of each and the merging of all."""
+    """Partials of elements for `count` windows: lift each element, merge all."""
     rows = new_rows([part.state_column for part in accumulator.parts], count)
     partials = lift_elements(accumulator.parts, table_of(elements, weights))
     merge_partials(accumulator.parts, rows, np.array(windows, np.int64), partials)
@@ -197,6 +197,6 @@ def combined(
 
 
 def stored(accumulator: Accumulator, rows: Rows) -> Rows:
-    """The same rows, after the state has written and read them."""
+    """The same rows after a round trip through a state file."""
     schema = pa.schema([pa.field(part.name, part.type) for part in accumulator.parts])
     return rows_from_table(rows.to_table(schema))

@@ -1,4 +1,4 @@
-"""However elements are cut into partials, and windows into others, an aggregate says what the reference says."""
+"""An aggregate equals the reference, however elements are split into partials and windows merge."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -26,7 +26,7 @@ SOURCES = ("left", "right")
 
 @st.composite
 def arrivals(draw: st.DrawFn, of: Aggregate) -> list[Arrival]:
-    """Elements of several windows and batches, of two sources with two partitions each."""
+    """Elements of several windows and batches, from two sources with two partitions each."""
     found = []
     offsets: dict[tuple[str, int], int] = {}
     batch = 0
@@ -41,7 +41,7 @@ def arrivals(draw: st.DrawFn, of: Aggregate) -> list[Arrival]:
 
 
 def expected(of: Aggregate, elements: Sequence[StageElement]) -> Any:
-    """What the reference says, in the types of the engine: a mean or quantile of decimals is a floating number."""
+    """The reference's value in the engine's types: a mean or quantile of decimals is a float."""
     found = canonicalize(compute_aggregate(of, elements))
     if isinstance(of, Mean) and isinstance(found, Decimal):
         return float(found)
@@ -51,21 +51,21 @@ def expected(of: Aggregate, elements: Sequence[StageElement]) -> Any:
 
 
 def said(each: Accumulator, rows: Any) -> list[Any]:
-    """What panes would hold, as a table gives it back."""
+    """Pane values after a round trip through Arrow."""
     column = pa.array(each.pane_values(rows), each.type, from_pandas=False)
     return [canonicalize(found) for found in column.to_pylist()]
 
 
 @settings(max_examples=scale_examples(60), deadline=None)
 @given(of=st.sampled_from(EVERY), data=st.data())
-def test_batches_add_up_to_the_whole(of: Aggregate, data: st.DataObject) -> None:
+def test_partials_of_batches_merge_to_the_whole(of: Aggregate, data: st.DataObject) -> None:
     came = data.draw(arrivals(of))
     each = build_accumulator(AggregateOutput("out", of), TYPES, has_several_inputs=True)
     rows = new_rows([part.state_column for part in each.parts], WINDOWS)
     for batch in sorted({arrival.batch for arrival in came}):
         now = [arrival for arrival in came if arrival.batch == batch]
         groups = data.draw(st.permutations(range(2 * WINDOWS)))
-        # Two partials for each window, in some order, as of two partitions.
+        # Two partials for each window, in some order, as from two partitions.
         place = [groups[2 * arrival.window + arrival.element.address[1]] for arrival in now]
         partials = combined(each, [arrival.element for arrival in now], place, 2 * WINDOWS)
         windows = np.array([groups.index(group) // 2 for group in range(2 * WINDOWS)])
@@ -82,7 +82,7 @@ def test_batches_add_up_to_the_whole(of: Aggregate, data: st.DataObject) -> None
 
 @settings(max_examples=scale_examples(60), deadline=None)
 @given(of=st.sampled_from(EVERY), data=st.data(), order=st.permutations(range(WINDOWS)))
-def test_windows_that_become_one_say_what_all_elements_say(
+def test_merged_windows_equal_one_window_of_all_elements(
     of: Aggregate, data: st.DataObject, order: Sequence[int]
 ) -> None:
     came = data.draw(arrivals(of))
@@ -95,8 +95,8 @@ def test_windows_that_become_one_say_what_all_elements_say(
 
 @settings(max_examples=scale_examples(60), deadline=None)
 @given(of=st.sampled_from(EVERY), data=st.data())
-def test_what_is_taken_back_leaves_no_trace(of: Aggregate, data: st.DataObject) -> None:
-    """Changes have no address of their own: elements of one time are taken in the order of their values."""
+def test_retracted_elements_leave_no_trace(of: Aggregate, data: st.DataObject) -> None:
+    """Changes have no address: elements of one time are ordered by their values."""
     came = data.draw(arrivals(of))
     each = build_accumulator(AggregateOutput("out", of), TYPES, over_changes=True)
     gone = data.draw(st.lists(st.sampled_from(came), unique_by=id) if came else st.just([]))
@@ -123,7 +123,7 @@ def depends_on_address(of: Aggregate) -> bool:
 
 
 @pytest.mark.parametrize("changes", [False, True])
-def test_a_window_without_elements_says_what_the_reference_says(changes: bool) -> None:
+def test_a_window_without_elements_equals_the_reference(changes: bool) -> None:
     for of in EVERY:
         each = build_accumulator(AggregateOutput("out", of), TYPES, over_changes=changes)
         assert said(each, combined(each, [], [], 1)) == [expected(of, [])], of

@@ -1,4 +1,4 @@
-"""Every aggregate in every kind of window and every mode: the fold says what the reference says, pane for pane."""
+"""Every aggregate in every window and accumulation mode equals the reference, pane for pane."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP
 TYPES = {"key": pa.string(), "at": pa.int64(), **{field.name: field.type for field in FIELDS}}
 SOURCE = PlanSource("records", TopicOrigin("records"), tuple(Column(name, "ANY") for name in TYPES), "at")
 OF_THE_REFERENCES_TYPE = [of for of in EVERY if "price" not in aggregate_fields(of)]
-"""A mean of decimals is a decimal to the reference, and a floating number to the engine."""
+"""The reference returns a mean of decimals as a decimal, the engine as a float."""
 
 of_time = st.one_of(
     st.builds(Fixed, st.integers(3, 12)),
@@ -105,7 +105,7 @@ def elements_of(records: Sequence[InputRecord]) -> pa.Table:
 
 
 def partials(stage: CompiledStage, records: Sequence[InputRecord]) -> pa.Table:
-    """Partials by partition, key and window, each merged from the elements that it is of."""
+    """Partials by partition, key and window, each merged from its elements."""
     if stage.is_ordered:
         return elements_of(records[::-1])
     window = stage.plan.window
@@ -163,7 +163,7 @@ def reference(stage: Stage, batches: Sequence[InputBatch]) -> list[list[tuple[An
 
 @settings(max_examples=scale_examples(35), deadline=None, suppress_health_check=list(HealthCheck))
 @given(stage=stages(), data=st.data())
-def test_windows_of_every_aggregate_say_what_the_reference_says(
+def test_every_aggregate_in_every_window_equals_the_reference(
     tmp_path_factory: pytest.TempPathFactory, stage: Stage, data: st.DataObject
 ) -> None:
     batches = data.draw(histories(stage))

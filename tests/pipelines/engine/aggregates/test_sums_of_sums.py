@@ -1,4 +1,4 @@
-"""A sum keeps the kind of what it sums, stage after stage: whole numbers stay whole, decimals exact."""
+"""A sum keeps the type of its field through all stages: integers stay integers, decimals stay exact."""
 
 import sys
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.pipelines.engine.operators.graph_runner import Running
 from tests.pipelines.engine.operators.partials import partials
-from tests.pipelines.engine.operators.running import Running
 
 from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
 from penstock.conformance.reference.number_semantics import sum_exactly
@@ -68,7 +68,7 @@ def chain(kind: str) -> Plan:
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_a_sum_of_sums_is_exact_and_of_their_kind(tmp_path: Path, name: str) -> None:
+def test_a_sum_of_sums_is_exact_and_keeps_its_type(tmp_path: Path, name: str) -> None:
     kind, values, last = VALUES[name]
     fields = pa.schema([("key", pa.string()), ("at", pa.int64()), ("value", kind)])
     plan = chain("DECIMAL(10,2)" if pa.types.is_decimal(kind) else "BIGINT")
@@ -102,7 +102,7 @@ GLITCHES = [
 
 
 @pytest.mark.parametrize("of", [sum_("value"), mean("value")], ids=["sum", "mean"])
-def test_a_great_value_that_is_taken_back_leaves_the_small_ones_as_they_were(of: Aggregate) -> None:
+def test_retracting_a_large_value_leaves_small_ones_exact(of: Aggregate) -> None:
     each = build_accumulator(AggregateOutput("out", of), {"value": pa.float64()}, over_changes=True)
     rows, stood = new_rows([part.state_column for part in each.parts], 1), list[float]()
     for values in GLITCHES:
@@ -123,9 +123,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([GRE
 
 
 @given(values=st.lists(finite, max_size=8), data=st.data())
-def test_terms_are_those_of_the_exact_sum_however_it_came_about(
-    values: list[float], data: st.DataObject
-) -> None:
+def test_terms_depend_only_on_the_exact_sum(values: list[float], data: st.DataObject) -> None:
     held: Sequence[float] = ()
     for value in data.draw(st.permutations(values)):
         held = split_into_terms([*held, value])

@@ -17,7 +17,7 @@ from tests.pipelines.engine.batch.stored import Bench
 from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse, plan_over, run
 from tests.pipelines.engine.operators.strategies import histories, stages
 from tests.pipelines.engine.operators.test_chains_against_reference import sound
-from tests.pipelines.engine.operators.test_free_graphs import graphs
+from tests.pipelines.engine.operators.test_random_graphs import graphs
 
 from penstock.conformance.reference import InputBatch
 from penstock.engine.batch.journal import BatchJournal

@@ -12,7 +12,7 @@ from tests.pipelines.engine.batch.test_crashes import Fuse, run
 from tests.pipelines.engine.batch.test_random_crashes import without_ends
 from tests.pipelines.engine.operators.strategies import histories
 from tests.pipelines.engine.operators.test_chains_against_reference import sound
-from tests.pipelines.engine.operators.test_free_graphs import graphs
+from tests.pipelines.engine.operators.test_random_graphs import graphs
 
 from penstock.conformance.reference import Evaluator, InputBatch, Pane
 from penstock.engine.operators.stateful.side_outputs import output_schema

@@ -1,4 +1,4 @@
-"""A whole graph at work, in the fold and in the reference: records of two inputs in, panes of every stage out."""
+"""Run a whole graph in the engine and in the reference: records of two inputs in, panes of every stage out."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from tests.pipelines.engine.operators.graph_runner import Running
 from tests.pipelines.engine.operators.partials import places
-from tests.pipelines.engine.operators.running import Running
 from tests.pipelines.engine.operators.test_windows_against_reference import COLUMNS, FIELDS, instant, said
 
 from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
@@ -36,7 +36,7 @@ READ = pa.schema([*FIELDS, pa.field("_time", pa.int64()), *(pa.field(*each) for 
 
 
 def of_two(batches: Sequence[InputBatch]) -> list[InputBatch]:
-    """The same batches, the records of every second place being views and the others clicks."""
+    """The same batches, with every second record from views and the others from clicks."""
     return [replace(batch, records=tuple(map(renamed, batch.records))) for batch in batches]
 
 
@@ -65,13 +65,13 @@ def engine(plan: Plan, batches: Sequence[InputBatch], folder: Path) -> list[dict
 
 
 def graph_of(plan: Plan) -> CompiledGraph:
-    """The plan made ready, its first stages finding what their steps leave of the fields."""
+    """Compile the plan, with the field types that its steps leave."""
     types = {stage.name: {f.name: f.type for f in read(stage, ()).schema} for stage in plan.source_stages}
     return compile_graph(plan, types)
 
 
 def came_for(stage: CompiledStage, batch: InputBatch) -> pa.Table:
-    """A partial for each record in each of its windows, or the records one by one."""
+    """A partial for each record in each of its windows, or single records."""
     elements = read(stage.plan, batch.records)
     if stage.is_ordered:
         condition = find_punctuation(stage.plan.window)
@@ -109,7 +109,7 @@ def came_for(stage: CompiledStage, batch: InputBatch) -> pa.Table:
 
 
 def read(stage: Stage, records: Iterable[InputRecord]) -> pa.Table:
-    """What a stage reads, after its steps."""
+    """The elements of a stage, after its steps."""
     pieces = []
     for name in stage.inputs:
         rows = [

@@ -16,14 +16,14 @@ from penstock.engine.plan.windows import Sessions, Window, is_processing_time
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
 
 CONNECTION = duckdb.connect(config={"threads": 1})
-CONNECTION.execute("CREATE MACRO try_sum(value) AS sum(value)")  # no sum of a test here outgrows its column
+CONNECTION.execute("CREATE MACRO try_sum(value) AS sum(value)")  # no sum in these tests overflows
 CONNECTION.execute("CREATE MACRO raise_error(said) AS NULL")
 
 
 def partials(
     stage: CompiledStage, records: Iterable[InputRecord], fields: pa.Schema, time: str, clock: int
 ) -> pa.Table:
-    """Partials of records that are all good."""
+    """Partials of valid records."""
     rows = [
         {
             **record.fields,
@@ -53,7 +53,7 @@ def partials(
 
 
 def elements(stage: CompiledStage, records: Iterable[InputRecord], time: str) -> pa.Table:
-    """Records one by one, as Spark sends them to order windows, in an order that is not theirs."""
+    """Single records, as Spark sends them to order windows, not in their order."""
     condition = find_punctuation(stage.plan.window)
     rows = [
         {
@@ -71,7 +71,7 @@ def elements(stage: CompiledStage, records: Iterable[InputRecord], time: str) ->
 
 
 def places(window: Window, time: int, clock: int) -> list[tuple[float, float]]:
-    """The windows, or for sessions the piece, that Spark gives a record of that time."""
+    """The windows, or for sessions the piece, that Spark assigns to a record of that time."""
     return _places(window, clock if is_processing_time(window) else time)
 
 

@@ -1,4 +1,4 @@
-"""Random stages and random histories, small enough that windows, keys and timers meet."""
+"""Random stages and random histories, small enough that windows, keys and timers interact."""
 
 from hypothesis import strategies as st
 
@@ -68,7 +68,7 @@ def composites(parts: st.SearchStrategy[Trigger]) -> st.SearchStrategy[Trigger]:
 
 
 def _in_turn(parts: tuple[Trigger, ...]) -> AfterEach:
-    """Only the last part may go on for ever."""
+    """Only the last part may repeat without end."""
     ends = tuple(part for part in parts[:-1] if can_finish(part))
     return AfterEach((*ends, parts[-1]))
 
@@ -112,7 +112,7 @@ fields = st.fixed_dictionaries(
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[InputBatch]:
-    """Batches with rising clocks and watermarks, some of them ticks, sometimes with an end."""
+    """Batches with rising clocks and watermarks, some of them without records, sometimes with an end."""
     batches: list[InputBatch] = []
     clock, watermark, offsets = 0, 0, [0, 0]
     for number in range(draw(st.integers(1, 9))):

@@ -1,4 +1,4 @@
-"""Stages after stages say in each batch what the reference says, whatever they read and however they show it."""
+"""Chains of stages equal the reference in each batch, whatever they read and however they emit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
+from tests.pipelines.engine.operators.graph_runner import Running
 from tests.pipelines.engine.operators.partials import partials
-from tests.pipelines.engine.operators.running import Running
 from tests.pipelines.engine.operators.strategies import histories, triggers
 from tests.pipelines.engine.operators.strategies import windows as first_windows
 from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS, SOURCE, said
@@ -52,7 +52,7 @@ Rows = list[tuple[Any, ...]]
 
 
 def halves(table: pa.Table) -> pa.Table:
-    """Each element for the half of its total, and once more for the other."""
+    """Each element under half of its total, and once more under the other half."""
     half = pc.divide(table.column("total"), 2)
     named = table.append_column("half", half)
     other = table.append_column("half", pc.subtract(table.column("total"), half))
@@ -116,7 +116,7 @@ def chains(draw: st.DrawFn) -> Plan:
     def stage(
         number: int, reads: str, window: Any, trigger: Trigger, of: Any, key: Any, steps: Any = ()
     ) -> Stage:
-        """One of them."""
+        """One stage."""
         return Stage(
             f"s{number}", (reads,), window, of, steps, key, trigger, lateness[number], modes[number],
             **{name: draw(policy) for name, policy in policies.items()}, sinks=(PaneLog(f"s{number}"),),
@@ -179,14 +179,14 @@ def as_values(value: Any) -> Any:
 
 @settings(max_examples=scale_examples(80), deadline=None, suppress_health_check=list(HealthCheck))
 @given(plan=chains().filter(sound), batches=histories())
-def test_every_stage_says_what_the_reference_says(
+def test_every_stage_equals_the_reference(
     tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[InputBatch]
 ) -> None:
     assert engine(plan, batches, tmp_path_factory.mktemp("state")) == reference(plan, batches)
 
 
 def standing(batches: Sequence[Mapping[str, Rows]], stage: str, columns: int) -> Rows:
-    """What is left of a stage's panes where inserts bring and retracts take: their key, values and window."""
+    """What remains after applying a stage's inserts and retractions: key, values and window."""
     left: set[tuple[Any, ...]] = set()
     for batch in batches:
         for kind in ("retract", "insert"):
@@ -196,7 +196,7 @@ def standing(batches: Sequence[Mapping[str, Rows]], stage: str, columns: int) ->
 
 
 def on_time(batches: Sequence[InputBatch]) -> list[InputBatch]:
-    """The same batches before any watermark, and an end: nothing in them is late."""
+    """The same batches without a watermark, and an end: nothing in them is late."""
     return [
         *(replace(batch, watermark=0, is_last=False) for batch in batches),
         InputBatch(len(batches), batches[-1].clock + 1, is_last=True),
@@ -205,7 +205,7 @@ def on_time(batches: Sequence[InputBatch]) -> list[InputBatch]:
 
 @settings(max_examples=scale_examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(plan=chains().filter(sound), batches=histories())
-def test_what_is_left_of_all_changes_is_what_a_bounded_run_says(
+def test_all_changes_sum_to_a_bounded_run(
     tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[InputBatch]
 ) -> None:
     if any(stage.accumulation != "retracting" for stage in plan.stages) or is_processing_time(

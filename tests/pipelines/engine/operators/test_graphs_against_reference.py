@@ -1,4 +1,4 @@
-"""Joins, unions, branches and several first stages say in each batch what the reference says."""
+"""Joins, unions, branches and several record stages equal the reference in each batch."""
 
 from collections import Counter
 from dataclasses import replace
@@ -50,7 +50,7 @@ ABOVE = Comparison("value", ">", 1)
 
 
 def twice(row: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row for each letter of its word, the word of its own beside it."""
+    """A row for each letter of the word, with the word itself beside it."""
     return [{**row, "word": letter} for letter in row["word"] or ""]
 
 
@@ -71,7 +71,7 @@ own_steps = st.sampled_from(
 
 
 def joining(kind: str, left: str, right: str) -> tuple[Join, tuple[AggregateOutput, ...]]:
-    """A join of values and words, and what it is made of."""
+    """A join of values and words, with its upstream stages."""
     taken = (JoinColumn("value", left, "value"), JoinColumn("word", left, "word"))
     if kind not in ("semi", "anti"):
         taken = (*taken, JoinColumn("other", right, "value"))
@@ -83,7 +83,7 @@ def joining(kind: str, left: str, right: str) -> tuple[Join, tuple[AggregateOutp
 
 
 def stage(draw: st.DrawFn, name: str, inputs: tuple[str, ...], window: Any, of: Any, **others: Any) -> Stage:
-    """A stage of any trigger that shows what it holds."""
+    """A stage with any trigger."""
     return Stage(
         name, inputs, window, of,
         on_time_pane=draw(st.sampled_from(["always", "when_changed"])),
@@ -95,7 +95,7 @@ def stage(draw: st.DrawFn, name: str, inputs: tuple[str, ...], window: Any, of: 
 
 @st.composite
 def joins(draw: st.DrawFn) -> Plan:
-    """Two inputs joined, and perhaps what is computed of the joined rows."""
+    """A join of two inputs, and perhaps an aggregation of the joined rows."""
     join, of = joining(draw(st.sampled_from(JOIN_KINDS)), *draw(st.permutations(BOTH)))
     mode = draw(st.sampled_from(["discarding", "accumulating", "retracting"]))
     lateness = sorted(draw(st.integers(0, 9)) for _ in range(2))
@@ -119,7 +119,7 @@ def joins(draw: st.DrawFn) -> Plan:
 
 @st.composite
 def graphs(draw: st.DrawFn) -> Plan:
-    """Up to five stages over two inputs: some side by side over parts of one topic, met again in later ones."""
+    """Up to five stages over two inputs: some in parallel over parts of one topic, combined again downstream."""
     lateness = draw(st.integers(0, 5))
     counted = (
         AggregateOutput("n", Count()),
@@ -155,7 +155,7 @@ def graphs(draw: st.DrawFn) -> Plan:
 
 @settings(max_examples=scale_examples(80), deadline=None, suppress_health_check=list(HealthCheck))
 @given(plan=st.one_of(joins(), graphs()).filter(sound), batches=histories())
-def test_every_stage_of_a_graph_says_what_the_reference_says(
+def test_every_stage_of_a_graph_equals_the_reference(
     tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[InputBatch]
 ) -> None:
     two = of_two(batches)
@@ -163,7 +163,7 @@ def test_every_stage_of_a_graph_says_what_the_reference_says(
 
 
 def standing(batches: list[dict[str, Rows]], stage: Stage, columns: int) -> Counter[Any]:
-    """What is left of a stage's panes, and how often: one on time or final says all that its window holds."""
+    """What remains of a stage's panes, with counts. An on-time or final pane shows all rows of its window."""
     left = Counter[Any]()
     for batch in batches:
         retracted, inserted = (
@@ -188,7 +188,7 @@ def window_of(row: tuple[Any, ...], stage: Stage, columns: int) -> tuple[Any, ..
 
 @settings(max_examples=scale_examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(plan=st.one_of(joins(), graphs()).filter(sound), batches=histories())
-def test_what_is_left_of_a_graph_is_what_a_bounded_run_says(
+def test_all_changes_of_a_graph_sum_to_a_bounded_run(
     tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[InputBatch]
 ) -> None:
     clocked = any(is_processing_time(each.window) for each in plan.source_stages)
@@ -206,7 +206,7 @@ def test_what_is_left_of_a_graph_is_what_a_bounded_run_says(
         assert standing(ran, each, columns) == expected
 
 
-def test_panes_that_tie_stand_by_their_time_and_then_by_their_values_whichever_stage_they_come_from(
+def test_ties_between_panes_are_ordered_by_time_and_then_by_values(
     tmp_path: Path,
 ) -> None:
     counted = (AggregateOutput("n", Count()), AggregateOutput("word", Max("word")))

@@ -1,4 +1,4 @@
-"""Joins in windows put together what SQL puts together, whatever is null, and never say again what stands."""
+"""Window joins return the rows of an SQL join, nulls included, and never emit an unchanged row again."""
 
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ def query(kind: str) -> str:
 
 @settings(max_examples=scale_examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(batches=histories())
-def test_rows_of_a_window_are_those_of_sql(
+def test_rows_of_a_window_equal_those_of_sql(
     tmp_path_factory: pytest.TempPathFactory, batches: list[InputBatch]
 ) -> None:
     records = tuple(record for batch in of_two(batches) for record in batch.records)
@@ -68,7 +68,7 @@ def record(source: str, offset: int, value: int) -> InputRecord:
     return InputRecord(source, 0, offset, {"key": "a", "at": offset, "value": value, "word": None})
 
 
-def test_a_semi_join_says_nothing_when_more_partners_come(tmp_path: Path) -> None:
+def test_a_semi_join_emits_nothing_for_further_partners(tmp_path: Path) -> None:
     plan = plan_of("semi", trigger=Repeatedly(AfterCount(1)), accumulation="retracting")
     batches = [
         InputBatch(0, 0, (record("clicks", 1, 7), record("views", 2, 0)), watermark=0),
@@ -84,7 +84,7 @@ def test_a_semi_join_says_nothing_when_more_partners_come(tmp_path: Path) -> Non
     ]
 
 
-def test_what_comes_late_or_early_shows_the_rows_that_differ_and_what_is_on_time_shows_all(
+def test_early_and_late_panes_show_changed_rows_and_on_time_panes_all(
     tmp_path: Path,
 ) -> None:
     early = AfterWatermark(early=AfterCount(1), late=AfterCount(1))
@@ -109,7 +109,7 @@ def test_what_comes_late_or_early_shows_the_rows_that_differ_and_what_is_on_time
     ]
 
 
-def test_a_partner_of_nulls_changes_nothing_of_a_row_that_had_nulls_for_want_of_one(tmp_path: Path) -> None:
+def test_a_partner_with_nulls_does_not_change_an_unmatched_row(tmp_path: Path) -> None:
     plan = plan_of("left", trigger=Repeatedly(AfterCount(1)), accumulation="retracting")
     nothing = InputRecord("views", 0, 2, {"key": "a", "at": 2, "value": None, "word": None})
     batches = [

@@ -1,4 +1,4 @@
-"""Rows of joins may have columns that are lists, over records and over panes that are taken back."""
+"""Rows of joins may have list columns, over records and over retracting panes."""
 
 import pyarrow as pa
 import pytest
@@ -49,7 +49,7 @@ def lists(name: str, source: str, of: Aggregate) -> Stage:
 
 
 def joined(kind: str, window: Window) -> Stage:
-    """A join of both that shows their lists."""
+    """A join of both, with their lists."""
     columns = (JoinColumn("words", "words", "in_words"), JoinColumn("values", "values", "in_values"))
     columns = columns[:1] if kind in ("semi", "anti") else columns
     join = Join(kind, "words", "values", columns)  # type: ignore[arg-type]
@@ -64,7 +64,7 @@ def joined(kind: str, window: Window) -> Stage:
 @given(
     kind=st.sampled_from(JOIN_KINDS), window=st.sampled_from([SameWindows(), Global()]), batches=histories()
 )
-def test_a_join_of_lists_says_what_the_reference_says(
+def test_a_join_of_lists_equals_the_reference(
     tmp_path_factory: pytest.TempPathFactory, kind: str, window: Window, batches: list[InputBatch]
 ) -> None:
     words, values = (
@@ -76,7 +76,7 @@ def test_a_join_of_lists_says_what_the_reference_says(
     assert engine(plan, two, tmp_path_factory.mktemp("state")) == reference(plan, two)
 
 
-def test_what_has_no_order_is_named_with_its_input() -> None:
+def test_an_unordered_type_is_named_with_its_input() -> None:
     kinds = {"key": pa.string(), "in_values": pa.int64()}
     deep = pa.list_(pa.list_(pa.float64()))
     assert compile_stage(joined("left", Fixed(10)), {**kinds, "in_words": deep}).result_fields[0].type == deep

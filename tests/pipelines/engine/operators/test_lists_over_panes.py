@@ -1,4 +1,4 @@
-"""Columns that are lists go on through stages, as they are, wherever nothing is judged by them."""
+"""List columns pass through stages unchanged, unless a stage orders or groups by them."""
 
 from dataclasses import replace
 
@@ -40,7 +40,7 @@ CARRIED = (
 
 
 def plan_of(window: SameWindows | Fixed | Global, *outputs: AggregateOutput) -> Plan:
-    """Lists by key, and what a stage after that makes of them."""
+    """Lists by key, and a downstream stage."""
     words = lists("words", "clicks", Collect("word"))
     words = replace(words, aggregates=(*words.aggregates, AggregateOutput("records_in", Count())))
     after = Stage("after", ("words",), window, outputs, sinks=(PaneLog("after"),), **EACH)
@@ -49,7 +49,7 @@ def plan_of(window: SameWindows | Fixed | Global, *outputs: AggregateOutput) -> 
 
 @settings(max_examples=scale_examples(30), deadline=None, suppress_health_check=list(HealthCheck))
 @given(window=st.sampled_from([SameWindows(), Fixed(20), Global()]), batches=histories())
-def test_lists_of_a_stage_are_carried_on_by_the_next(
+def test_lists_pass_through_the_next_stage(
     tmp_path_factory: pytest.TempPathFactory, window: SameWindows | Fixed | Global, batches: list[InputBatch]
 ) -> None:
     plan, two = plan_of(window, *CARRIED), of_two(batches)
@@ -57,12 +57,12 @@ def test_lists_of_a_stage_are_carried_on_by_the_next(
 
 
 @pytest.mark.parametrize("of", [Max("in_words"), Distinct("in_words"), TopN("in_words", 1)])
-def test_what_would_judge_by_a_list_is_refused(of: Aggregate) -> None:
+def test_aggregates_that_order_by_a_list_are_refused(of: Aggregate) -> None:
     with pytest.raises(DefinitionError, match="values have no order"):
         graph_of(plan_of(SameWindows(), AggregateOutput("out", of)))
 
 
-def test_no_stage_goes_by_a_list() -> None:
+def test_no_stage_has_a_list_as_key() -> None:
     plan = plan_of(SameWindows(), AggregateOutput("n", Count()))
     first, after = plan.stages
     with pytest.raises(DefinitionError, match="key: 'in_words' of stage after has the type list"):

@@ -1,4 +1,4 @@
-"""Order windows in columns say what the reference evaluator says, record by record, for every policy."""
+"""Order windows equal the reference evaluator, record by record, for every policy."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -73,7 +73,7 @@ def frozen(value: Any) -> Any:
 
 @settings(max_examples=scale_examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(stage=stages, batches=histories())
-def test_order_windows_and_the_reference_say_the_same(
+def test_order_windows_equal_the_reference(
     tmp_path_factory: pytest.TempPathFactory, stage: Stage, batches: list[InputBatch]
 ) -> None:
     assert engine(stage, batches, tmp_path_factory.mktemp("state")) == reference(stage, batches)

@@ -1,4 +1,4 @@
-"""A vectorized function is asked what one is that is called key by key, and what it cannot answer is named."""
+"""A vectorized function gets the calls of a per-key function, and an invalid result gives a clear error."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -7,10 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hypothesis import given
-from tests.pipelines.engine.operators.functions import FORGOTTEN, KEYS, PROPERTY, batch, reference
+from tests.pipelines.engine.operators.stateful_stages import FORGOTTEN, KEYS, PROPERTY, batch, reference
 from tests.pipelines.engine.operators.strategies import histories
 from tests.pipelines.engine.operators.test_order_windows_against_reference import engine
-from tests.pipelines.engine.operators.watchers import RETURNS, Tally, watch_all, watch_one
+from tests.pipelines.engine.operators.watch_functions import RETURNS, Tally, watch_all, watch_one
 
 from penstock.conformance.reference import InputBatch
 from penstock.engine.errors import DefinitionError, StatefulFunctionError, UserCodeError
@@ -40,7 +40,7 @@ def stage_of(
     *,
     vectorized: bool = True,
 ) -> Stage:
-    """A stage with this function in the place of a window."""
+    """A stage with this function."""
     remembering = StatefulFunction(
         function_ref(function), state_type(Tally), RETURNS, forget_after, vectorized, clock=True
     )
@@ -49,7 +49,7 @@ def stage_of(
 
 @PROPERTY
 @given(key=KEYS, forget_after=FORGOTTEN, batches=histories())
-def test_all_keys_at_once_are_told_what_each_would_be_alone(
+def test_a_vectorized_call_equals_calls_per_key(
     tmp_path_factory: pytest.TempPathFactory,
     key: tuple[str, ...],
     forget_after: int | None,
@@ -61,7 +61,7 @@ def test_all_keys_at_once_are_told_what_each_would_be_alone(
     assert at_once == reference(stage_of(watch_all, key, forget_after), batches)
 
 
-def test_a_function_is_called_once_for_all_keys_that_have_a_cause_and_for_no_other(tmp_path: Path) -> None:
+def test_a_function_is_called_once_for_all_keys_that_are_due(tmp_path: Path) -> None:
     asked: list[list[str]] = []
 
     def counting(calls: KeyBatchContext) -> KeyBatchUpdate:
@@ -88,20 +88,20 @@ def of_rows(**columns: Any) -> Any:
 
 
 def endless(calls: KeyBatchContext) -> KeyBatchUpdate:
-    """Set a timer that is due at once, always."""
+    """Always set a timer that is due immediately."""
     due = pa.table([[0], [calls.watermark], ["event"], [""]], schema=TIMER_SCHEMA)
     return KeyBatchUpdate(watch_all(calls).states, None, due)
 
 
 def sundial(calls: KeyBatchContext) -> KeyBatchUpdate:
-    """Set a timer by a clock that nobody has."""
+    """Set a timer with an unknown clock."""
     return KeyBatchUpdate(
         watch_all(calls).states, None, pa.table({KEY_INDEX_COLUMN: [0], "at": [1], "clock": ["sun"]})
     )
 
 
 def by_clock(calls: KeyBatchContext) -> KeyBatchUpdate:
-    """Set a timer of the clock."""
+    """Set a clock timer."""
     due = pa.table([[0], [calls.batch_clock], ["processing"], [""]], schema=TIMER_SCHEMA)
     return KeyBatchUpdate(watch_all(calls).states, None, due)
 
@@ -156,7 +156,7 @@ def broken(calls: KeyBatchContext) -> KeyBatchUpdate:
         (broken, UserCodeError, "broken raised ZeroDivisionError: of its own"),
     ],
 )
-def test_a_vectorized_function_that_answers_what_it_cannot_is_named(
+def test_a_vectorized_function_with_an_invalid_result_is_named(
     tmp_path: Path, function: Any, error: type[Exception], says: str
 ) -> None:
     with pytest.raises(error, match=says):
@@ -172,7 +172,7 @@ class Deep:
 
 @dataclass(frozen=True)
 class Wide:
-    """A state of every type that a column has."""
+    """A state with every column type."""
 
     number: int
     share: float | None
@@ -190,13 +190,13 @@ def test_the_fields_of_a_state_are_its_columns() -> None:
         StatefulFunction(function_ref(watch_all), state_type(Deep), RETURNS, vectorized=True)
 
 
-def test_a_function_that_is_not_vectorized_keeps_the_fingerprint_that_it_had() -> None:
+def test_vectorization_does_not_change_other_fingerprints() -> None:
     plain = StatefulFunction(function_ref(watch_one, "1"), state_type(Tally), (Column("n", "BIGINT"),))
     assert fingerprint(plain) != fingerprint(replace(plain, vectorized=True))
     assert "vectorized" not in part_to_json(plain)
 
 
-def test_a_timer_of_the_clock_is_declared_or_refused(tmp_path: Path) -> None:
+def test_a_clock_timer_must_be_declared(tmp_path: Path) -> None:
     stage = stage_of(by_clock)
     assert isinstance(stage.window, StatefulFunction)
     silent = replace(stage, window=replace(stage.window, clock=False))

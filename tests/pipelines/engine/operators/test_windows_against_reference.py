@@ -1,4 +1,4 @@
-"""The fold over columns says what the reference evaluator says, for every window, trigger and mode."""
+"""The operators equal the reference evaluator, for every window, trigger and mode."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def reference(stage: Stage, batches: Sequence[InputBatch]) -> list[list[tuple[An
         panes = [(*said(pane), *((None, None) if merges else ())) for pane in outcome.panes]
         refused = [
             row for row in outcome.late if row.reason != "no_window"
-        ]  # Spark finds these, before the fold
+        ]  # Spark finds these before the operators run
         counted = Counter((*row.key, instant(row.start), instant(row.end)) for row in refused)
         others = [*(replaced(row) for row in outcome.replaced), *late(counted)]
         rows.append(sorted([*panes, *others], key=repr))
@@ -45,7 +45,7 @@ def reference(stage: Stage, batches: Sequence[InputBatch]) -> list[list[tuple[An
 
 
 def replaced(row: ReplacedWindow) -> tuple[Any, ...]:
-    """What both sides say of a window that another stands for."""
+    """What both sides emit for a window that another replaces."""
     return ("replaced", *row.key, row.start, row.end, row.by_start, row.by_end, row.batch)
 
 
@@ -110,7 +110,7 @@ def row_of(stage: CompiledStage, pane: dict[str, Any]) -> tuple[Any, ...]:
     suppress_health_check=list(HealthCheck),
 )
 @given(stage=stages, batches=histories())
-def test_the_fold_and_the_reference_say_the_same(
+def test_windows_equal_the_reference(
     tmp_path_factory: pytest.TempPathFactory, stage: Stage, batches: list[InputBatch]
 ) -> None:
     assert engine(stage, batches, tmp_path_factory.mktemp("state")) == reference(stage, batches)

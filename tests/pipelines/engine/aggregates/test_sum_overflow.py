@@ -1,4 +1,4 @@
-"""Sums that outgrow their column stop the batch with a sentence; up to there they are exact."""
+"""Sums are exact up to the limit of their column; a sum beyond it fails the batch with a clear error."""
 
 from decimal import Decimal
 from typing import Any
@@ -23,7 +23,7 @@ DECIMALS = pa.decimal128(38, 2)
 
 
 def total(batches: list[list[Any]], kind: pa.DataType) -> Any:
-    """The sum of values that come in batches, as the fold makes it for one window."""
+    """The sum of values that arrive in batches, for one window."""
     sum_ = build_accumulator(AggregateOutput("total", Sum("value")), {"value": kind})
     rows = new_rows([part.state_column for part in sum_.parts], 1)
     for values in batches:
@@ -34,7 +34,7 @@ def total(batches: list[list[Any]], kind: pa.DataType) -> Any:
 
 @settings(deadline=None)
 @given(st.lists(st.lists(near_the_end, max_size=4), max_size=4))
-def test_a_sum_of_whole_numbers_is_exact_or_refused(batches: list[list[int]]) -> None:
+def test_a_sum_of_integers_is_exact_or_raises(batches: list[list[int]]) -> None:
     reached = [sum(sum(values) for values in batches[: n + 1]) for n in range(len(batches))]
     if all(LEAST <= each <= MOST for each in reached):
         assert total(batches, pa.int64()) == (reached[-1] if any(batches) else None)
@@ -43,7 +43,7 @@ def test_a_sum_of_whole_numbers_is_exact_or_refused(batches: list[list[int]]) ->
             total(batches, pa.int64())
 
 
-def test_other_windows_of_the_batch_are_left_as_they_were() -> None:
+def test_an_overflow_leaves_the_rows_of_all_windows_unchanged() -> None:
     sum_ = build_accumulator(AggregateOutput("total", Sum("value")), {"value": pa.int64()})
     rows = new_rows([part.state_column for part in sum_.parts], 2)
     came = lift_elements(sum_.parts, pa.table({"value": [5, MOST, MOST]}))
@@ -57,6 +57,6 @@ def test_sums_of_decimals_keep_every_digit() -> None:
     assert total([[great], [small, small]], DECIMALS) == Decimal("9" * 35 + ".02")
 
 
-def test_a_sum_of_decimals_that_outgrows_its_digits_is_refused() -> None:
+def test_a_sum_of_decimals_beyond_its_precision_raises() -> None:
     with pytest.raises(SumOverflowError):
         total([[Decimal("9" * 36)], [Decimal(1)]], DECIMALS)

@@ -1,4 +1,4 @@
-"""A graph that is folded batch by batch as a stream's engine does it: all stages, and their state in files."""
+"""Run a compiled graph batch by batch, as the batch engine does: all stages, with their state in files."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +15,7 @@ from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS
 
 
 class Running:
-    """A graph over a folder, told of each batch what its first stages get."""
+    """A graph over a folder. Each call of `run` gives it the input of its record stages."""
 
     def __init__(self, graph: CompiledGraph, folder: Path) -> None:
         self.graph, self.holding = graph, StageStates(graph, folder)
@@ -25,13 +25,13 @@ class Running:
         self, came: Mapping[str, pa.Table], clock: int, watermark: int
     ) -> tuple[dict[str, StageResult], BatchTime]:
         moment = BatchTime(self.batch, self.clock, clock, self.watermark, watermark)
-        read = {name: none_set_aside(table) for name, table in came.items()}
+        read = {name: mark_valid(table) for name, table in came.items()}
         done = fold_stages(self.graph, self.holding, DRIVER_ONLY, read, moment, self.batch)
         self.holding.adopt(self.holding.write_changes(done.outcomes, self.batch, done.runs))
         self.clock, self.watermark, self.batch = clock, watermark, self.batch + 1
         return dict(done.outcomes), moment
 
 
-def none_set_aside(partials: pa.Table) -> pa.Table:
-    """Partials as a reading has them, all of good records."""
+def mark_valid(partials: pa.Table) -> pa.Table:
+    """Partials with the column that marks records as valid."""
     return partials.append_column("_fate", pa.nulls(partials.num_rows, pa.string()))

@@ -1,4 +1,4 @@
-"""What a function remembers comes back from bytes as it was, and equal values are equal bytes."""
+"""An encoded state decodes to an equal one, and equal states have equal bytes."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +12,7 @@ from penstock.engine.operators.stateful.state_encoding import encode_state
 
 
 class Place(msgspec.Struct, frozen=True):
-    """A part of a state that is no dataclass."""
+    """A part of a state that is not a dataclass."""
 
     seen: dict[int, str] = {}
     name: str = ""
@@ -20,7 +20,7 @@ class Place(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A state with everything that has no order of its own."""
+    """A state with all unordered containers."""
 
     by_time: dict[int, dict[int, int]] = field(default_factory=dict)
     by_word: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -42,17 +42,17 @@ MEMORIES = st.builds(
 
 
 def turned(value: Any) -> Any:
-    """The same dictionary, filled in another order."""
+    """The same dictionary, with another insertion order."""
     return dict(reversed(value.items()))
 
 
 @given(MEMORIES)
-def test_a_state_comes_back_as_it_was(memory: Memory) -> None:
+def test_a_state_round_trips(memory: Memory) -> None:
     assert msgspec.msgpack.decode(encode_state(memory), type=Memory) == memory
 
 
 @given(MEMORIES)
-def test_the_order_of_filling_does_not_show(memory: Memory) -> None:
+def test_bytes_do_not_depend_on_insertion_order(memory: Memory) -> None:
     again = Memory(
         turned({time: turned(counts) for time, counts in memory.by_time.items()}),
         turned(memory.by_word),
@@ -62,6 +62,6 @@ def test_the_order_of_filling_does_not_show(memory: Memory) -> None:
     assert encode_state(again) == encode_state(memory)
 
 
-def test_what_has_no_form_in_bytes_is_refused_as_it_was() -> None:
+def test_a_value_without_encoding_raises() -> None:
     with pytest.raises(TypeError, match="object"):
         encode_state({1: object()})

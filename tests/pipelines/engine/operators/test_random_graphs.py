@@ -1,4 +1,4 @@
-"""Graphs of up to five stages, composed as they come: over records first, and over any of those after."""
+"""Random graphs of up to five stages: the first over records, the others over any earlier stages."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -49,13 +49,13 @@ from penstock.engine.plan.windows import is_record_ordered
 
 TOPICS = ("clicks", "views")
 COLUMNS = ("n", "value", "word")
-"""What every stage shows beside its key, so that any may follow any."""
+"""Columns that every stage emits beside its key, so that any stage may follow any."""
 spans = st.integers(0, 9)
 
 
 @dataclass(frozen=True)
 class Numbered:
-    """How many records a key had."""
+    """The number of records of a key."""
 
     n: int = 0
 
@@ -74,7 +74,7 @@ RETURNS = (Column("n", "BIGINT"), Column("value", "BIGINT"), Column("word", "STR
 
 
 def stage(draw: st.DrawFn, name: str, inputs: tuple[str, ...], window: Any, of: Any, **others: Any) -> Stage:
-    """A stage that takes back what it said."""
+    """A retracting stage."""
     return Stage(
         name, inputs, window, of, accumulation="retracting", sinks=(PaneLog(name),),
         on_time_pane=draw(st.sampled_from(["always", "when_changed"])),
@@ -84,7 +84,9 @@ def stage(draw: st.DrawFn, name: str, inputs: tuple[str, ...], window: Any, of: 
 
 
 def joining(draw: st.DrawFn, left: str, right: str, third: str, kinds: Sequence[str] = JOIN_KINDS) -> Any:
-    """A join of two that shows value and word of the left one, and `third` of the right one where it shows any."""
+    """A join of two stages, with value and word of the left one, and `third` of the right one if the kind
+    shows it.
+    """
     kind = draw(st.sampled_from(kinds))
     other = left if kind in ("semi", "anti") else right
     taken = (
@@ -132,7 +134,7 @@ def first(draw: st.DrawFn, name: str) -> Stage:
 
 
 def later(draw: st.DrawFn, name: str, before: Sequence[Stage]) -> Stage:
-    """A stage over one or two of those before it."""
+    """A stage over one or two earlier ones."""
     read = draw(st.lists(st.sampled_from(before), min_size=1, max_size=2, unique_by=lambda each: each.name))
     inputs = tuple(each.name for each in read)
     untimely = not all(map(is_event_time_bound, read))
@@ -176,7 +178,7 @@ def later(draw: st.DrawFn, name: str, before: Sequence[Stage]) -> Stage:
 
 @st.composite
 def graphs(draw: st.DrawFn) -> Plan:
-    """One to three stages over records, and stages over what is there, five at most."""
+    """One to three stages over records, and stages over existing ones, five at most."""
     stages = [first(draw, f"s{number}") for number in range(draw(st.integers(1, 3)))]
     for number in range(len(stages), draw(st.integers(len(stages), 5))):
         keyed = [each for each in stages if each.key]
@@ -187,7 +189,7 @@ def graphs(draw: st.DrawFn) -> Plan:
 
 @settings(max_examples=scale_examples(30), deadline=None, suppress_health_check=list(HealthCheck))
 @given(plan=graphs().filter(sound), batches=histories())
-def test_every_stage_says_what_the_reference_says(
+def test_every_stage_equals_the_reference(
     tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[InputBatch]
 ) -> None:
     two = read_by(plan, batches)
@@ -216,7 +218,7 @@ def in_time(batches: Sequence[InputBatch]) -> list[InputBatch]:
 
 
 def left(plan: Plan, batches: Sequence[InputBatch]) -> dict[str, Counter[Any]]:
-    """What stands of each stage in the end, and how often: what was brought without what was taken back."""
+    """What remains of each stage in the end, with counts: inserts minus retractions."""
     evaluator = Evaluator(plan)
     found = {each.name: Counter[Any]() for each in plan.stages}
     for outcome in map(evaluator.run, batches):
@@ -228,15 +230,13 @@ def left(plan: Plan, batches: Sequence[InputBatch]) -> dict[str, Counter[Any]]:
 
 
 def on_event_time(plan: Plan) -> bool:
-    """Whether nothing in it goes by the clock."""
+    """Whether no part of it depends on the clock."""
     return sound(plan) and not any(is_processing_time(each.window) for each in plan.source_stages)
 
 
 @settings(max_examples=scale_examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(plan=graphs().filter(on_event_time), batches=histories())
-def test_while_the_watermark_moves_every_stage_comes_to_what_a_bounded_run_says(
-    plan: Plan, batches: list[InputBatch]
-) -> None:
+def test_every_stage_converges_to_a_bounded_run(plan: Plan, batches: list[InputBatch]) -> None:
     every = tuple(
         each if is_record_ordered(each.window) else replace(each, final_pane="when_changed")
         for each in plan.stages

@@ -1,4 +1,4 @@
-"""A function that is told records in order of event time says the same live and bounded, timers and all."""
+"""A stateful function in event-time order returns the same rows live and bounded, timers included."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from tests.pipelines.engine.operators.functions import PROPERTY, batch, stages
+from tests.pipelines.engine.operators.stateful_stages import PROPERTY, batch, stages
 from tests.pipelines.engine.operators.strategies import histories
 from tests.pipelines.engine.operators.test_order_windows_against_reference import engine
 from tests.pipelines.engine.operators.test_windows_against_reference import SOURCE
@@ -32,19 +32,19 @@ WHAT, SEEN, AT = 1, 2, 4
 
 @dataclass(frozen=True)
 class Seen:
-    """What is remembered of a key."""
+    """The state of a key."""
 
     records: int = 0
     words: tuple[str, ...] = ()
 
 
 def told(what: str, seen: Seen, call: KeyContext[Seen]) -> dict[str, Any]:
-    """A row that says what the function knew."""
+    """A row with what the function knew."""
     return {"what": f"{what} {','.join(seen.words)}", "seen": seen.records, "now": call.watermark}
 
 
 def watch(call: KeyContext[Seen]) -> KeyUpdate[Seen]:
-    """Tell of every record, of silence after five, then every third instant, and once of a moment long past."""
+    """Report every record, silence after five, then every third instant, and one timer that is long past."""
     seen = call.state or Seen()
     for read in call.records:
         seen = Seen(seen.records + 1, (*seen.words, f"{read.fields['word']}{read.fields['value']}")[-3:])
@@ -58,7 +58,7 @@ def watch(call: KeyContext[Seen]) -> KeyUpdate[Seen]:
 
 
 def stage_of(function: Any, key: tuple[str, ...] = ("key",), forget_after: int | None = None) -> Stage:
-    """A stage with this function in the place of a window."""
+    """A stage with this function."""
     window = StatefulFunction(
         function_ref(function), state_type(Seen), RETURNS, forget_after, order="event_time"
     )
@@ -67,7 +67,7 @@ def stage_of(function: Any, key: tuple[str, ...] = ("key",), forget_after: int |
 
 @PROPERTY
 @given(stage=stages(stage_of, watch), batches=histories())
-def test_a_bounded_run_says_what_the_live_one_said_of_records_that_were_in_time(
+def test_live_and_bounded_runs_agree_on_records_in_time(
     tmp_path_factory: pytest.TempPathFactory, stage: Stage, batches: list[InputBatch]
 ) -> None:
     batches = ended(within_what_was_read(batches))
@@ -96,25 +96,25 @@ def within_what_was_read(batches: Sequence[InputBatch]) -> list[InputBatch]:
 
 
 def late_in(stage: Stage, batches: Sequence[InputBatch]) -> set[tuple[str, int, int]]:
-    """The addresses of records that came behind the watermark."""
+    """The addresses of records that arrived behind the watermark."""
     evaluator = Evaluator(validate_plan(Plan("plan", (SOURCE,), (stage,))))
     return {row.address for one in batches for row in evaluator.run(one).late}
 
 
 def values(batches: Sequence[Sequence[tuple[Any, ...]]]) -> list[tuple[Any, ...]]:
-    """Key, values and event time of all rows, whatever batch they came with."""
+    """Key, values and event time of all rows, in any batch."""
     return sorted((row[:6] for rows in batches for row in rows), key=repr)
 
 
 def silence(call: KeyContext[Seen]) -> KeyUpdate[Seen]:
-    """Tell when nothing came for ten."""
+    """Report ten milliseconds of silence."""
     if call.due_timers:
         return KeyUpdate(None, [OutputRow({"what": "silence", "seen": (call.state or Seen()).records})])
     seen = Seen((call.state or Seen()).records + len(call.records))
     return KeyUpdate(seen, timers=[Timer(call.watermark + 10)])
 
 
-def test_a_timer_comes_between_two_records_of_one_batch(tmp_path: Path) -> None:
+def test_a_timer_fires_between_two_records_of_one_batch(tmp_path: Path) -> None:
     records = (("a", 40, 1), ("a", 1, 1), ("a", 5, 1), ("b", 30, 1))
     bounded = replace(batch(0, 0, *records), is_last=True)
     rows = [[("a", "silence", 2, None, 15), ("b", "silence", 1, None, 40), ("a", "silence", 1, None, 50)]]
@@ -122,7 +122,7 @@ def test_a_timer_comes_between_two_records_of_one_batch(tmp_path: Path) -> None:
     assert [sorted(row[:5] for row in each) for each in ran] == [sorted(row) for row in rows]
 
 
-def test_records_wait_for_the_watermark_and_who_is_behind_it_is_late(tmp_path: Path) -> None:
+def test_records_wait_for_the_watermark_and_are_late_behind_it(tmp_path: Path) -> None:
     stage = stage_of(silence)
     batches = [batch(0, 3, ("a", 5, 1)), batch(1, 5, ("a", 3, 1)), batch(2, 6, ("a", 2, 1)), batch(3, 20)]
     ran = engine(stage, batches, tmp_path)
@@ -130,7 +130,7 @@ def test_records_wait_for_the_watermark_and_who_is_behind_it_is_late(tmp_path: P
     assert late_in(stage, batches) == {("records", 0, 20)}
 
 
-def test_a_timer_that_stays_where_it_is_is_named(tmp_path: Path) -> None:
+def test_a_timer_that_never_advances_is_named(tmp_path: Path) -> None:
     def endless(call: KeyContext[Seen]) -> KeyUpdate[Seen]:
         return KeyUpdate(Seen(), timers=[Timer(call.watermark)])
 
@@ -148,6 +148,6 @@ def test_a_timer_that_stays_where_it_is_is_named(tmp_path: Path) -> None:
         ({"order": "event_time", "vectorized": True}, "stateful.order: event_time, and vectorized"),
     ],
 )
-def test_what_has_no_place_in_event_time_is_refused(options: dict[str, Any], says: str) -> None:
+def test_options_that_event_time_order_lacks_are_refused(options: dict[str, Any], says: str) -> None:
     with pytest.raises(DefinitionError, match=says):
         StatefulFunction(function_ref(watch), state_type(Seen), RETURNS, **options)

@@ -49,7 +49,7 @@ def test_each_version_is_as_it_was(somewhere: StoragePath) -> None:
     )
 
 
-def test_a_version_that_was_vacuumed_is_told(tmp_path: Path) -> None:
+def test_a_vacuumed_version_is_reported(tmp_path: Path) -> None:
     written(tmp_path, cards(("a", 1, "x")))
     written(tmp_path, cards(("a", 2, "y")))
     DeltaTable(tmp_path / "latest/cards").vacuum(0, dry_run=False, enforce_retention_duration=False)
@@ -82,14 +82,14 @@ def test_a_version_that_was_vacuumed_is_told(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_table_that_cannot_be_looked_into_is_told(tmp_path: Path, rows: pa.Table, says: str) -> None:
+def test_a_table_that_cannot_be_looked_up_is_reported(tmp_path: Path, rows: pa.Table, says: str) -> None:
     written(tmp_path, rows)
     with pytest.raises(LookupTableError, match="latest/cards: ") as problem:
         LookupTables([STEP], tmp_path, max_rows=10).read_rows(STEP, 0)
     assert says in str(problem.value)
 
 
-def test_a_table_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_table_is_reported(tmp_path: Path) -> None:
     with pytest.raises(
         LookupTableError,
         match=f"there is no table at {tmp_path}/latest/cards. Start the stream that writes it",
@@ -97,7 +97,7 @@ def test_a_table_that_is_not_there_is_told(tmp_path: Path) -> None:
         LookupTables([STEP], tmp_path).read_versions()
 
 
-def test_an_address_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_an_absolute_path_is_used_unchanged(tmp_path: Path) -> None:
     elsewhere = LookupStep(str(tmp_path / "latest/cards"), STEP.on, STEP.columns)
     written(tmp_path, cards(("a", 1, "x")))
     assert LookupTables([elsewhere], Path("/nowhere")).read_versions() == {elsewhere.table: 0}
@@ -107,7 +107,7 @@ LOOKING = read("sensors").lookup("latest/rooms", on="device", columns={"room": "
 DONE = LOOKING.key("room").aggregate(n=count()).window(fixed("1 minute")).write("by_room")
 
 
-def test_a_plan_with_a_lookup_comes_back_from_json_and_from_yaml() -> None:
+def test_a_plan_with_a_lookup_round_trips_through_json_and_yaml() -> None:
     assert plan_from_dict(plan_to_dict(DONE.plan)) == DONE.plan
     document = {
         "read": "sensors",
@@ -140,7 +140,7 @@ def test_a_plan_with_a_lookup_comes_back_from_json_and_from_yaml() -> None:
         ("latest/rooms", "device", {"device": "STRING"}, "the field looked up by"),
     ],
 )
-def test_a_lookup_that_cannot_be_is_refused_when_it_is_defined(
+def test_an_invalid_lookup_is_refused_when_it_is_defined(
     table: str, on: Any, columns: dict[str, str], says: str
 ) -> None:
     with pytest.raises(DefinitionError, match=says):
@@ -150,7 +150,7 @@ def test_a_lookup_that_cannot_be_is_refused_when_it_is_defined(
         )  # fmt: skip
 
 
-def test_a_stage_over_panes_looks_nothing_up() -> None:
+def test_a_stage_over_panes_has_no_lookups() -> None:
     after = DONE.then().lookup("latest/rooms", on="room", columns={"floor": "BIGINT"}).aggregate(n=count())
     with pytest.raises(DefinitionError, match="a lookup step over panes"):
         _ = after.window(fixed("1 hour")).write("t").plan

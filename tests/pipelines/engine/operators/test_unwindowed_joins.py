@@ -1,4 +1,4 @@
-"""Joins without windows say in each batch what the reference says, and in the end what DuckDB says."""
+"""Joins without windows equal the reference in each batch, and DuckDB in the end."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -50,7 +50,7 @@ def plan_of(
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
-    """Any join of near records, or as of a time."""
+    """Any interval join or as-of join."""
     sides, lateness = tuple(draw(st.permutations(BOTH))), draw(st.integers(0, 5))
     near = draw(st.booleans())
     ends = draw(st.sampled_from([None, None, GONE]))
@@ -61,7 +61,7 @@ def plans(draw: st.DrawFn) -> Plan:
 
 @settings(max_examples=scale_examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(plan=plans(), batches=histories())
-def test_every_pair_is_what_the_reference_says(
+def test_every_pair_equals_the_reference(
     tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[InputBatch]
 ) -> None:
     two = of_two(batches)
@@ -71,7 +71,7 @@ def test_every_pair_is_what_the_reference_says(
 def versions_held(
     plan: Plan, steps: Sequence[tuple[int, int | None, int | None]], folder: Path
 ) -> list[list[int]]:
-    """The times of the versions kept of a key, after each batch: its watermark, and what came if anything did."""
+    """The times of a key's stored versions after each batch, given its watermark and optionally a record."""
     graph, tree = graph_of(plan), trees.create_empty_tree(graph_of(plan).first_record_stage.state_schema)
     before, held = MIN_TIMESTAMP_MS, []
     for number, (watermark, at, value) in enumerate(steps):
@@ -93,11 +93,11 @@ def versions_held(
     return held
 
 
-def test_versions_that_are_too_old_for_anybody_are_let_go(tmp_path: Path) -> None:
+def test_versions_that_are_too_old_to_match_are_dropped(tmp_path: Path) -> None:
     plan = plan_of(AsOf(4), "left", ("clicks", "views"), 2)
     steps = [(0, 1, 1), (0, 3, 1), (8, None, None), (10, None, None), (11, 20, 1)]
     held = versions_held(plan, steps, tmp_path)
-    # A version of 1 is good for a click until 5, which is in time until the watermark is at 8; one of 3 until 10.
+    # A version of 1 matches a click until 5, which is in time until the watermark is at 8; one of 3 until 10.
     assert held == [[1], [1, 3], [3], [], [20]]
 
 
@@ -107,7 +107,7 @@ def told_late(plan: Plan, batches: list[InputBatch]) -> set[tuple[str, int, int]
 
 
 def in_time(records: list[InputRecord], late: set[tuple[str, int, int]], source: str) -> pa.Table:
-    """The records of an input that were not late, in the order of their arrival."""
+    """The records of an input that were not late, in order of arrival."""
     rows = [
         {**record.fields, "came": number}
         for number, record in enumerate(records)
@@ -125,7 +125,7 @@ ON a.key = b.key AND a."at" >= b."at"
 
 @settings(max_examples=scale_examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(batches=histories(), before=spans, after=spans, kind=st.sampled_from(["inner", "left", "full"]))
-def test_near_records_that_were_in_time_are_joined_as_duckdb_joins_them(
+def test_interval_joins_of_records_in_time_equal_duckdb(
     tmp_path_factory: pytest.TempPathFactory, batches: list[InputBatch], before: int, after: int, kind: str
 ) -> None:
     plan = plan_of(Between(before, after), kind, ("clicks", "views"), 2)
@@ -137,7 +137,7 @@ def test_near_records_that_were_in_time_are_joined_as_duckdb_joins_them(
 
 @settings(max_examples=scale_examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(batches=histories(), kind=st.sampled_from(["", "LEFT"]))
-def test_records_that_were_in_time_are_joined_as_of_theirs_as_duckdb_joins_them(
+def test_as_of_joins_of_records_in_time_equal_duckdb(
     tmp_path_factory: pytest.TempPathFactory, batches: list[InputBatch], kind: str
 ) -> None:
     plan = plan_of(AsOf(), "left" if kind else "inner", ("clicks", "views"), 2)
@@ -148,7 +148,7 @@ def test_records_that_were_in_time_are_joined_as_of_theirs_as_duckdb_joins_them(
 
 @settings(max_examples=scale_examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(batches=histories(), kind=st.sampled_from(["inner", "left", "anti"]))
-def test_from_the_time_on_at_which_a_key_is_deleted_it_has_no_partner(
+def test_a_deleted_key_has_no_partner_from_its_deletion_on(
     tmp_path_factory: pytest.TempPathFactory, batches: list[InputBatch], kind: str
 ) -> None:
     plan = plan_of(AsOf(ends=GONE), kind, ("clicks", "views"), 2)
@@ -164,14 +164,14 @@ def test_from_the_time_on_at_which_a_key_is_deleted_it_has_no_partner(
     assert [row[:width] for row in found(plan, two, tmp_path_factory)] == asked(plan, two, query)
 
 
-def test_a_key_that_was_deleted_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_deleted_key_leaves_no_state(tmp_path: Path) -> None:
     plan = plan_of(AsOf(ends=GONE), "left", ("clicks", "views"), 2)
     held = versions_held(plan, [(0, 1, 5), (2, 2, 0), (4, None, None), (6, None, None)], tmp_path)
     assert held == [[1], [1, 2], [], []]
 
 
 def in_one_partition(batch: InputBatch) -> tuple[InputRecord, ...]:
-    """The records with places in one partition, whose order is that of their arrival, batch after batch."""
+    """The records with offsets in one partition, in order of arrival, batch after batch."""
     first = 100 * batch.id
     return tuple(replace(r, partition=0, offset=first + number) for number, r in enumerate(batch.records))
 

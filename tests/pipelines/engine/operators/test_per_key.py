@@ -1,4 +1,4 @@
-"""A function with a memory is asked for a key where there is cause, and for no other; what is forgotten is gone."""
+"""A stateful function is called only for keys with records or due timers, and expired state is gone."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.pipelines.engine.operators.functions import batch
 from tests.pipelines.engine.operators.partials import elements
+from tests.pipelines.engine.operators.stateful_stages import batch
 from tests.pipelines.engine.operators.test_order_windows_against_reference import engine
 from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS, SOURCE
 
@@ -24,7 +24,7 @@ from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS
 
 @dataclass(frozen=True)
 class Seen:
-    """What the watcher remembers of a key."""
+    """The state of a key."""
 
     records: int = 0
     total: int = 0
@@ -37,7 +37,7 @@ RETURNS = (Column("what", "STRING"), Column("seen", "BIGINT"), Column("total", "
 
 
 def watch(call: KeyContext[Seen]) -> KeyUpdate[Seen]:
-    """Tell of great values at once, of silence after five of event time, of the clock after every third record."""
+    """Report great values, silence after five of event time, and a clock timer after every third record."""
     seen, rows = call.state or Seen(), []
     timers = [timer for timer in call.pending_timers if timer.name != "quiet" or not call.records]
     for read in call.records:
@@ -65,14 +65,14 @@ def told(what: str, seen: Seen) -> dict[str, Any]:
 
 
 def stage_of(function: Any, key: tuple[str, ...] = ("key",), forget_after: int | None = None) -> Stage:
-    """A stage with this function in the place of a window."""
+    """A stage with this function."""
     remembering = StatefulFunction(
         function_ref(function), state_type(Seen), RETURNS, forget_after, clock=True
     )
     return Stage("watched", ("records",), remembering, (), key=key, sinks=(PaneLog("watched"),))
 
 
-def test_a_key_is_asked_only_where_it_has_records_or_a_timer_is_due(tmp_path: Path) -> None:
+def test_a_key_is_called_only_for_records_or_due_timers(tmp_path: Path) -> None:
     asked: Counter[Any] = Counter()
 
     def counting(call: KeyContext[Seen]) -> KeyUpdate[Seen]:
@@ -97,7 +97,7 @@ def test_a_key_is_asked_only_where_it_has_records_or_a_timer_is_due(tmp_path: Pa
     ]  # fmt: skip
 
 
-def test_a_key_of_which_nothing_is_heard_is_forgotten(tmp_path: Path) -> None:
+def test_a_silent_key_expires(tmp_path: Path) -> None:
     ready = compile_stage(stage_of(watch, forget_after=10), {each.name: each.type for each in FIELDS})
     tree = trees.create_empty_tree(ready.state_schema)
     kept = []
@@ -114,21 +114,21 @@ def test_a_key_of_which_nothing_is_heard_is_forgotten(tmp_path: Path) -> None:
 
 
 def alive(tree: trees.StateTree) -> list[str]:
-    """The keys of which something is kept."""
+    """The keys that have state."""
     groups = trees.distinct_groups([run.groups.hi for run in tree.runs], [run.groups.lo for run in tree.runs])
     return [str(key) for key in tree.look_up_groups(groups)[0].column("key").to_pylist()]
 
 
 def endless(call: KeyContext[Seen]) -> KeyUpdate[Seen]:
-    """Set a timer that is due at once, always."""
+    """Always set a timer that is due immediately."""
     return KeyUpdate(Seen(), timers=[Timer(call.watermark, "event")])
 
 
 def none_at_all(call: KeyContext[Seen]) -> Any:
-    """Answer nothing."""
+    """Return None."""
 
 
-def test_a_timer_of_the_clock_is_declared_or_refused(tmp_path: Path) -> None:
+def test_a_clock_timer_must_be_declared(tmp_path: Path) -> None:
     stage = stage_of(watch)
     assert isinstance(stage.window, StatefulFunction)
     silent = replace(stage, window=replace(stage.window, clock=False))
@@ -145,6 +145,6 @@ def test_a_timer_of_the_clock_is_declared_or_refused(tmp_path: Path) -> None:
         (none_at_all, r"none_at_all: for key \('a',\) it returned NoneType, not a KeyUpdate"),
     ],
 )
-def test_a_function_that_answers_what_it_cannot_is_named(tmp_path: Path, function: Any, says: str) -> None:
+def test_a_function_with_an_invalid_result_is_named(tmp_path: Path, function: Any, says: str) -> None:
     with pytest.raises(StatefulFunctionError, match=says):
         engine(stage_of(function), [batch(0, 0, ("a", 1, 1))], tmp_path)

@@ -1,4 +1,4 @@
-"""A function sends rows to several places, each with the columns of its own, called key by key or for all."""
+"""A function routes rows to several outputs with their own columns, called per key or vectorized."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from tests.pipelines.engine.operators.functions import batch, reference
+from tests.pipelines.engine.operators.stateful_stages import batch, reference
 from tests.pipelines.engine.operators.test_order_windows_against_reference import engine
 from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS
 
@@ -40,13 +40,13 @@ from penstock.stream import count, global_window, read
 
 @dataclass(frozen=True)
 class Nothing:
-    """What is remembered."""
+    """The state of a key."""
 
     there: bool = True
 
 
 def part_one(call: KeyContext[Nothing]) -> KeyUpdate[Nothing]:
-    """Great values here, small ones elsewhere; a field that is of the other output says nothing."""
+    """Great values in the main output, small ones in another. Fields of another output are dropped."""
     rows = []
     for each in call.records:
         fields = {"great": each.fields["value"], "small": each.fields["value"], "both": each.time}
@@ -55,7 +55,7 @@ def part_one(call: KeyContext[Nothing]) -> KeyUpdate[Nothing]:
 
 
 def part_all(calls: KeyBatchContext) -> KeyBatchUpdate:
-    """The same for all keys at once."""
+    """The same, vectorized."""
     value, time = calls.records.column("value"), calls.records.column("_time")
     to = pc.if_else(pc.greater(value, 3), pa.scalar(None, pa.string()), "small")
     columns = {
@@ -107,7 +107,7 @@ def test_each_row_has_the_columns_of_its_own_output(tmp_path: Path, function: An
 
 
 @WAYS
-def test_an_output_that_nobody_declared_is_named(tmp_path: Path, function: Any, vectorized: bool) -> None:
+def test_an_undeclared_output_is_named(tmp_path: Path, function: Any, vectorized: bool) -> None:
     stage = stage_of(function, vectorized=vectorized)
     assert isinstance(stage.window, StatefulFunction)
     whole = replace(stage, window=replace(stage.window, outputs=()))
@@ -123,7 +123,7 @@ PARTED = BASE.stateful(
 )
 
 
-def test_a_plan_with_outputs_is_stored_and_found_again() -> None:
+def test_a_plan_with_outputs_round_trips() -> None:
     plan = PARTED.write("great", mode="log").write("small", mode="log", output="small").plan
     assert fingerprint(plan_from_dict(plan_to_dict(plan))) == fingerprint(plan)
     alone = BASE.stateful(part_one, state=Nothing, returns={"n": "BIGINT"}).write("n", mode="log").plan
@@ -151,7 +151,7 @@ def test_what_cannot_be_is_refused(says: str) -> None:
         WRONG[says]()
 
 
-def test_a_stage_after_it_reads_its_own_rows_alone() -> None:
+def test_a_downstream_stage_reads_only_the_main_output() -> None:
     then = PARTED.write("great", mode="log").write("small", mode="log", output="small").then()
     with pytest.raises(DefinitionError, match="'least' is no column of what"):
         _ = then.key("least").aggregate(n=count()).window(global_window()).write("t").plan

@@ -1,4 +1,4 @@
-"""One function with a memory, written twice: for one key in Python, and for all keys at once in Arrow."""
+"""One stateful function, written twice: per key in Python, and vectorized in Arrow."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +21,7 @@ from penstock.engine.plan import Column
 
 @dataclass(frozen=True)
 class Tally:
-    """What is remembered of a key."""
+    """The state of a key."""
 
     records: int = 0
     total: int = 0
@@ -32,9 +32,9 @@ RETURNS = (Column("what", "STRING"), Column("seen", "BIGINT"), Column("total", "
 
 
 def watch_one(call: KeyContext[Tally]) -> KeyUpdate[Tally]:
-    """Tell of great values, of silence after five of event time, of the clock once after the first record.
+    """Report great values, silence after five of event time, and a clock timer after the first record.
 
-    A key whose total is low is forgotten. What a timer sets again may be due at once.
+    A key with a low total drops its state. A timer that sets itself again may be due immediately.
     """
     tally, rows = call.state or Tally(), []
     waiting = [timer for timer in call.pending_timers if timer.name != "quiet" or not call.records]
@@ -55,7 +55,7 @@ def watch_one(call: KeyContext[Tally]) -> KeyUpdate[Tally]:
 
 
 def watch_all(calls: KeyBatchContext) -> KeyBatchUpdate:
-    """The same for all keys at once."""
+    """The same, vectorized."""
     count = calls.states.num_rows
     before = {name: _numbers(calls.states, name) for name in ("records", "total")}
     key, value = _numbers(calls.records, KEY_INDEX_COLUMN), _numbers(calls.records, "value")

@@ -1,4 +1,4 @@
-"""Stages over sessions that are taken back: what one swallowed is taken back before anybody has closed on it."""
+"""Stages over retracting sessions: a merged session is retracted before any downstream window closes."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ MINUTE, SECOND = 60_000, 1_000
 
 
 def visits(gap: int, lateness: int, trigger: Any, **others: Any) -> Stage:
-    """Sessions of a key, taken back as they grow."""
+    """Sessions of a key, retracted as they grow."""
     return Stage(
         "s0", (SOURCE.name,), Sessions(gap), VISITS, (), ("key",), trigger, lateness, "retracting",
         sinks=(PaneLog("s0"),), **others,
@@ -54,7 +54,7 @@ def visits(gap: int, lateness: int, trigger: Any, **others: Any) -> Stage:
 
 
 def funnel(sessions: Stage, window: Any, lateness: int, trigger: Any = EACH) -> Plan:
-    """What is computed of sessions, at each change unless it is said otherwise."""
+    """A downstream stage, by default emitting at each change."""
     later = Stage(
         "s1", ("s0",), window, FUNNEL, (), (), trigger, lateness, "retracting", sinks=(PaneLog("s1"),)
     )
@@ -62,12 +62,12 @@ def funnel(sessions: Stage, window: Any, lateness: int, trigger: Any = EACH) -> 
 
 
 def at(*times: int) -> tuple[InputRecord, ...]:
-    """A record of one key at each time; the time is its offset, too."""
+    """One record of a key at each time; the time is its offset, too."""
     return tuple(InputRecord("records", 0, t, {"key": "a", "at": t, "value": 1, "word": "x"}) for t in times)
 
 
 def left(plan: Plan, batches: Sequence[InputBatch]) -> dict[str, Counter[tuple[Any, ...]]]:
-    """What stands of each stage in the end, and how often: what was brought without what was taken back."""
+    """What remains of each stage in the end, with counts: inserts minus retractions."""
     evaluator, count = Evaluator(plan), {stage.name: Counter[tuple[Any, ...]]() for stage in plan.stages}
     for outcome in map(evaluator.run, batches):
         for name, panes in {"s0": outcome.panes, **outcome.stage_panes}.items():
@@ -78,7 +78,7 @@ def left(plan: Plan, batches: Sequence[InputBatch]) -> dict[str, Counter[tuple[A
 
 
 def whole(plan: Plan, batches: Sequence[InputBatch]) -> dict[str, Counter[tuple[Any, ...]]]:
-    """What stands of each after a bounded run over the same records."""
+    """What remains of each stage after a bounded run over the same records."""
     records = tuple(record for batch in batches for record in batch.records)
     return left(plan, [InputBatch(0, 0, records, is_last=True)])
 
@@ -115,20 +115,20 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_session_that_outgrows_the_lateness_leaves_nothing_behind(case: str, tmp_path: Path) -> None:
+def test_a_session_that_outgrows_the_lateness_leaves_no_stale_rows(case: str, tmp_path: Path) -> None:
     plan, batches = CASES[case]
     assert engine(plan, ended(batches), tmp_path) == reference(plan, ended(batches))
     assert left(plan, ended(batches)) == whole(plan, batches)
 
 
-def test_it_is_taken_back_when_it_would_have_closed_and_not_before() -> None:
+def test_it_is_retracted_when_it_would_have_closed_and_not_before() -> None:
     plan, batches = CASES["at the end"]
     taken = [[row[-9:-4] for row in one["s0"] if row[-5] == "retract"] for one in reference(plan, batches)]
-    # The session [0, 10) became part of [0, 18) in batch 2, and closes at 15, which batch 3 is the first to reach.
+    # The session [0, 10) became part of [0, 18) in batch 2, and closes at 15, which batch 3 reaches first.
     assert taken == [[], [], [], [(1, "late", 1, True, "retract")], []]
 
 
-def test_the_reference_refuses_what_it_is_told_too_late() -> None:
+def test_the_reference_refuses_changes_that_are_too_late() -> None:
     sessions, later = CASES["at the end"][0].stages
     evaluator = Evaluator(Plan("hasty", (SOURCE,), (replace(sessions, lateness=20), later)))
     for batch in (SMALL[0], InputBatch(1, 2, watermark=18)):
@@ -164,7 +164,7 @@ funnels = st.builds(
 
 @settings(max_examples=scale_examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(plan=funnels, batches=st.one_of(grown(), histories()))
-def test_stages_over_sessions_say_what_the_reference_says(
+def test_stages_over_sessions_equal_the_reference(
     tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[InputBatch]
 ) -> None:
     assert engine(plan, batches, tmp_path_factory.mktemp("state")) == reference(plan, batches)
@@ -172,6 +172,6 @@ def test_stages_over_sessions_say_what_the_reference_says(
 
 @settings(max_examples=scale_examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(gap=st.integers(2, 9), lateness=st.integers(0, 12), batches=grown())
-def test_what_is_left_is_what_a_bounded_run_says(gap: int, lateness: int, batches: list[InputBatch]) -> None:
+def test_remaining_rows_equal_a_bounded_run(gap: int, lateness: int, batches: list[InputBatch]) -> None:
     plan = funnel(visits(gap, lateness + 9, AfterWatermark(early=EACH)), Fixed(5), lateness + 9)
     assert left(plan, batches) == whole(plan, batches)

@@ -1,4 +1,4 @@
-"""A stage may take each record for a row: what passes its steps is written, and nothing is kept."""
+"""A stage may emit each record that passes its steps as a row, without state."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ RETURNS = (Column("value", "BIGINT"), Column("word", "STRING"))
 
 
 def plan_of(key: tuple[str, ...]) -> Plan:
-    """Clicks of some value, as they are."""
+    """Clicks of some value, unchanged."""
     window = StatefulFunction(
         function_ref(emit_each_record, "1"), state_type(NoState), RETURNS, vectorized=True
     )
@@ -48,7 +48,7 @@ def plan_of(key: tuple[str, ...]) -> Plan:
 
 @settings(max_examples=scale_examples(30), deadline=None, suppress_health_check=list(HealthCheck))
 @given(key=st.sampled_from([(), ("key",)]), batches=histories())
-def test_rows_are_the_records_that_pass_however_batches_are_cut(
+def test_rows_are_the_records_that_pass_whatever_the_batches(
     tmp_path_factory: pytest.TempPathFactory, key: tuple[str, ...], batches: list[InputBatch]
 ) -> None:
     two = of_two(batches)
@@ -68,7 +68,7 @@ def test_rows_are_the_records_that_pass_however_batches_are_cut(
 PASSING = read("cards").filter("amount > 100").rows({"card": "STRING", "amount": "DOUBLE"})
 
 
-def test_it_is_written_in_both_forms_and_told_for_what_it_is() -> None:
+def test_it_round_trips_through_yaml_and_is_explained() -> None:
     plan = PASSING.write("large", mode="log").plan
     document = {
         "name": "large",

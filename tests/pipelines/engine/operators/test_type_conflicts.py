@@ -1,4 +1,4 @@
-"""Stages that are read together may have columns of one name and two types, where nobody takes them for one."""
+"""Upstream stages may have columns of one name and different types, unless a stage uses both as one."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +38,7 @@ def first(name: str, word: Aggregate) -> Stage:
 
 
 ONE, MANY = first("one", Max("word")), first("many", TopN("word", 2))
-"""`word` is a text in the first, and a list in the second."""
+"""`word` is a string in the first, and a list in the second."""
 
 
 def plan_of(then: Stage) -> Plan:
@@ -78,16 +78,14 @@ BATCHES = [
         SUMMED,
     ],
 )
-def test_what_is_used_of_one_stage_or_of_none_may_be_anything_in_the_other(
-    tmp_path: Path, then: Stage
-) -> None:
+def test_a_column_used_from_one_stage_may_have_any_type_in_the_other(tmp_path: Path, then: Stage) -> None:
     plan = plan_of(then)
     told = engine(plan, BATCHES, tmp_path)
     assert told == reference(plan, BATCHES)
     assert all(told[0].values())
 
 
-def test_what_is_used_of_both_gets_another_name_first(tmp_path: Path) -> None:
+def test_a_column_used_from_both_must_be_renamed_first(tmp_path: Path) -> None:
     both = joining(JoinColumn("word", "one", "word"), JoinColumn("best", "many", "word"))
     says = "then.word: it is list<.*> in many and string in one. .*as in many.then().select(other_word='word', ...)"
     with pytest.raises(DefinitionError, match=says.replace("(", "[(]").replace(")", "[)]")):

@@ -1,4 +1,4 @@
-"""A key is forgotten at one moment of event time, however its records are cut: live as in a bounded run."""
+"""A key expires at one event time, however its records are split into batches, live as in a bounded run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.operators.functions import batch, reference
+from tests.pipelines.engine.operators.stateful_stages import batch, reference
 from tests.pipelines.engine.operators.strategies import histories
 from tests.pipelines.engine.operators.test_order_windows_against_reference import engine
 
@@ -31,7 +31,7 @@ RETURNS = (Column("number", "BIGINT"),)
 
 @dataclass(frozen=True)
 class Counted:
-    """How many records there were since the key was forgotten."""
+    """The number of records since the key expired."""
 
     number: int = 0
 
@@ -46,7 +46,7 @@ def count_one(call: KeyContext[Counted]) -> KeyUpdate[Counted]:
 
 
 def count_all(calls: KeyBatchContext) -> KeyBatchUpdate:
-    """The same for all keys at once."""
+    """The same, vectorized."""
     key = calls.records.column(KEY_INDEX_COLUMN).to_numpy()
     before = calls.states.column("number").fill_null(0).to_numpy()
     number = before[key] + np.arange(len(key)) - np.searchsorted(key, np.arange(len(before)))[key] + 1
@@ -79,9 +79,7 @@ WAYS = pytest.mark.parametrize(
 
 
 @WAYS
-def test_a_record_that_comes_so_much_later_finds_nothing(
-    tmp_path: Path, function: Any, vectorized: bool
-) -> None:
+def test_a_record_after_the_expiry_finds_no_state(tmp_path: Path, function: Any, vectorized: bool) -> None:
     stage = stage_of(function, 10, vectorized=vectorized)
     live = [batch(0, 0, ("a", 1, 1), ("b", 60, 1)), batch(1, 50), batch(2, 90, ("a", 100, 1), ("a", 95, 1))]
     ran = rows_of(engine(stage, live, tmp_path))
@@ -96,7 +94,7 @@ def test_a_record_that_comes_so_much_later_finds_nothing(
     batches=histories(),
     data=st.data(),
 )
-def test_live_and_bounded_runs_forget_alike(
+def test_keys_expire_alike_in_live_and_bounded_runs(
     tmp_path_factory: pytest.TempPathFactory,
     way: tuple[Any, bool],
     after: int,
@@ -114,7 +112,7 @@ def test_live_and_bounded_runs_forget_alike(
 
 
 def in_time(batches: Sequence[InputBatch]) -> list[InputBatch]:
-    """The same records in one partition, each moved to where the watermark before it has not been yet."""
+    """The same records in one partition, each moved beyond the watermark before it."""
     before, offset, moved = 0, count(), []
     for one in batches:
         records = [
@@ -126,7 +124,7 @@ def in_time(batches: Sequence[InputBatch]) -> list[InputBatch]:
     return moved
 
 
-def test_a_timer_comes_before_its_key_is_forgotten_or_never(tmp_path: Path) -> None:
+def test_a_timer_fires_before_its_key_expires_or_never(tmp_path: Path) -> None:
     def timed(call: KeyContext[Counted]) -> KeyUpdate[Counted]:
         set_ = [Timer(call.records[-1].time + wait) for wait in (4, 12)] if call.records else None
         rows = [OutputRow({"number": timer.at}, timer.at) for timer in call.due_timers]

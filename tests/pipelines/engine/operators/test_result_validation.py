@@ -1,4 +1,4 @@
-"""What a function with a memory answers is held to what its pipeline declares, before the batch is decided."""
+"""Results of stateful functions are validated against their declaration before the batch is committed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.pipelines.engine.operators.functions import batch
+from tests.pipelines.engine.operators.stateful_stages import batch
 from tests.pipelines.engine.operators.test_order_windows_against_reference import engine
 
 from penstock.engine.errors import StatefulFunctionError, UserCodeError
@@ -37,7 +37,7 @@ RETURNS = (
 
 @dataclass(frozen=True)
 class Seen:
-    """What is remembered."""
+    """The state of a key."""
 
     n: int = 0
 
@@ -84,7 +84,7 @@ WRONG: dict[str, tuple[Found, str]] = {
 
 
 def told(answer: Found, folder: Path, order: ProcessingOrder = "arrival") -> list[Any]:
-    """What three batches say by a function that answers so: two with records of a key, and its timers."""
+    """Run three batches: two with records of a key, and one with its timers."""
     window = StatefulFunction(function_ref(answer, "1"), state_type(Seen), RETURNS, order=order)
     stage = Stage("stage", ("records",), window, (), key=("key",), sinks=(PaneLog("stage"),))
     batches = [batch(0, 5, ("a", 1, 1)), batch(1, 10, ("a", 7, 1)), batch(2, 50)]
@@ -93,14 +93,14 @@ def told(answer: Found, folder: Path, order: ProcessingOrder = "arrival") -> lis
 
 @pytest.mark.parametrize("order", ["arrival", "event_time"])
 @pytest.mark.parametrize(("answer", "says"), WRONG.values(), ids=WRONG)
-def test_what_cannot_be_kept_or_shown_is_refused_in_a_sentence(
+def test_an_invalid_result_raises_a_clear_error(
     answer: Found, says: str, order: ProcessingOrder, tmp_path: Path
 ) -> None:
     with pytest.raises(StatefulFunctionError, match=says):
         told(answer, tmp_path, order)
 
 
-def test_a_state_that_could_not_be_read_again_is_refused_in_the_batch_that_brings_it(tmp_path: Path) -> None:
+def test_an_unreadable_state_fails_the_batch_that_returns_it(tmp_path: Path) -> None:
     calls: list[KeyContext[Any]] = []
 
     def half(call: KeyContext[Any]) -> KeyUpdate[Any]:
@@ -112,25 +112,25 @@ def test_a_state_that_could_not_be_read_again_is_refused_in_the_batch_that_bring
     assert len(calls) == 1
 
 
-def test_whole_numbers_may_come_as_floating_ones_and_columns_may_be_left_out(tmp_path: Path) -> None:
+def test_integers_may_be_floats_and_columns_may_be_omitted(tmp_path: Path) -> None:
     rows = [OutputRow({"n": 2.0, "share": 1}, np.int64(3)), OutputRow({"words": ("a", None), "word": None})]
     first, *_ = told(lambda _: KeyUpdate(Seen(), rows), tmp_path)
     assert [row[1:6] for row in first] == [(2, 1.0, None, None, 3), (None, None, None, ("a", None), 1)]
 
 
 @pytest.mark.parametrize("wrong", [1.5, float("nan"), 2**70, "x"])
-def test_a_step_over_single_rows_is_held_to_its_types_too(wrong: object) -> None:
+def test_a_row_step_is_held_to_its_types(wrong: object) -> None:
     step = RowFunctionStep(function_ref(lambda _: {"n": wrong}, "1"), (Column("n", "BIGINT"),))
     with pytest.raises(UserCodeError):
         map_rows(step, pa.table({"a": [1]}))
 
 
-def test_a_step_over_arrow_that_breaks_over_panes_is_named() -> None:
+def test_a_failing_arrow_step_over_panes_is_named() -> None:
     step = ArrowStep(function_ref(cold, "1"))
     with pytest.raises(UserCodeError, match=r"cold raised KeyError: .*celsius"):
         apply_steps([step], pa.table({"a": [1]}))
 
 
 def cold(table: pa.Table) -> pa.Table:
-    """Ask for a column that is not there."""
+    """Read a column that does not exist."""
     return table.filter(table.column("celsius"))

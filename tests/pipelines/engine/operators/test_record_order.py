@@ -1,4 +1,4 @@
-"""The order in which functions are handed records, however many keys there are and however the records come."""
+"""The order in which functions receive records, for any number of keys and any order of arrival."""
 
 import numpy as np
 import pyarrow as pa
@@ -30,23 +30,23 @@ def ordered(rows: list[Row]) -> list[Row]:
 
 @settings(deadline=None)
 @given(rows=ROWS)
-def test_records_stand_key_by_key_in_the_order_of_their_addresses(rows: list[Row]) -> None:
+def test_records_are_sorted_by_key_and_address(rows: list[Row]) -> None:
     assert ordered(rows) == sorted(rows)
 
 
 @settings(deadline=None)
 @given(rows=ROWS)
-def test_records_that_come_in_the_order_of_the_topic_do_too(rows: list[Row]) -> None:
+def test_records_in_topic_order_are_sorted_alike(rows: list[Row]) -> None:
     assert ordered(sorted(rows, key=lambda row: row[1:])) == sorted(rows)
 
 
 @pytest.mark.parametrize("keys", [2**16, 2**16 + 1], ids=["fit into 16 bits", "do not"])
-def test_keys_are_told_apart_up_to_the_last(keys: int) -> None:
+def test_all_keys_are_distinguished(keys: int) -> None:
     rows = [(key, "a", 0, offset) for offset, key in enumerate(reversed(range(keys)))]
     assert ordered(rows) == sorted(rows)
 
 
-def test_fields_are_called_whatever_their_names_are() -> None:
+def test_fields_may_have_any_name() -> None:
     names = ("plain", "it's", 'say "so"', "a\\b", "{", "line\nbreak", "lambda")
     columns = [[f"{name} {row}" for row in range(2)] for name in names]
     assert make_dict_builder(names)(*columns) == [

@@ -1,4 +1,4 @@
-"""Functions with a memory in tests: over any key, told any history, and what the reference says of them."""
+"""Test support for stateful functions: stages over any key, random histories, and the reference's results."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,18 +17,18 @@ FORGOTTEN = st.sampled_from([None, 1, 8, 30])
 
 
 def stages(stage_of: Callable[..., Stage], function: Any) -> st.SearchStrategy[Stage]:
-    """The function over any key, which is forgotten soon, late, or never."""
+    """Stages with the function, over any key and with any time to live."""
     return st.builds(stage_of, st.just(function), KEYS, FORGOTTEN)
 
 
 def reference(stage: Stage, batches: Sequence[InputBatch]) -> list[list[tuple[Any, ...]]]:
-    """What the reference says in each batch."""
+    """The reference's panes in each batch."""
     evaluator = Evaluator(validate_plan(Plan("plan", (SOURCE,), (stage,))))
     return [sorted(map(said, evaluator.run(batch).panes), key=repr) for batch in batches]
 
 
 def batch(number: int, watermark: int, *records: tuple[str, int, int]) -> InputBatch:
-    """A batch of records of some keys, at a clock of its own."""
+    """A batch of records of some keys, with its own clock."""
     read = tuple(
         InputRecord("records", 0, number * 10 + at, {"key": key, "at": time, "value": value, "word": None})
         for at, (key, time, value) in enumerate(records)

@@ -1,4 +1,4 @@
-"""Which version a record sees: that of the first run of its batch, run again or replayed."""
+"""A record sees the lookup version of the first run of its batch, also when the batch is retried or replayed."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -48,7 +48,7 @@ class Looking(Bench):
         engine.run_data_batch(batch.id, batch.clock, tuple(spans), read)
 
 
-def test_a_batch_that_is_run_again_sees_the_version_that_its_first_run_saw(tmp_path: Path) -> None:
+def test_a_retried_batch_sees_the_version_of_its_first_run(tmp_path: Path) -> None:
     first, _, third, fourth, *_ = history()
     bench = Looking(PLAN, tmp_path, newest=3)
     bench.feed(bench.open(1), first)
@@ -78,7 +78,7 @@ def test_a_batch_that_is_run_again_sees_the_version_that_its_first_run_saw(tmp_p
     ]
 
 
-def test_a_stream_that_looks_nothing_up_records_nothing(tmp_path: Path) -> None:
+def test_a_stream_without_lookups_records_no_versions(tmp_path: Path) -> None:
     bench = Bench(PLANS["fixed"], tmp_path)
     bench.feed(bench.open(), history()[0])
     assert read_pinned_lookups(tmp_path / "warehouse", "stream") == []
@@ -90,7 +90,7 @@ batches = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0
 
 @settings(deadline=None)
 @given(begin=st.tuples(*[st.integers(0, 4)] * 2), ran=batches, wanted=st.tuples(*[st.integers(0, 20)] * 4))
-def test_every_record_is_in_one_part_and_sees_what_it_saw(
+def test_every_record_is_in_one_part_and_sees_its_version(
     begin: tuple[int, int], ran: list[tuple[int, int, int]], wanted: tuple[int, int, int, int]
 ) -> None:
     at, seen, saw = list(begin), [], {}

@@ -1,4 +1,6 @@
-"""Panes that are published and read by another stream come to what one graph comes to, however they are cut."""
+"""Panes that are published and read by another stream give the results of a single graph, however batches are
+cut.
+"""
 
 import json
 from collections.abc import Sequence
@@ -11,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
+from tests.pipelines.engine.operators.graph_runner import Running
 from tests.pipelines.engine.operators.partials import elements, partials
-from tests.pipelines.engine.operators.running import Running
 from tests.pipelines.engine.operators.strategies import histories
 from tests.pipelines.engine.operators.test_chains_against_reference import (
     SECOND,
@@ -52,7 +54,7 @@ BOTH = frozenset({("panes", 0), ("panes", 1)})
 
 
 def over_panes(later: Stage, lateness: int) -> Plan:
-    """The later stage of a chain, over the panes of the first from a topic."""
+    """The downstream stage of a chain, over the published panes of the first."""
     source = PlanSource("panes", TopicOrigin("panes"), (*COLUMNS, *CHANGELOG_COLUMNS), PANE_WATERMARK_COLUMN)
     relay = Stage(
         "s0", ("panes",), ChangelogWindows(COLUMNS), (), lateness=lateness, accumulation="retracting"
@@ -61,7 +63,7 @@ def over_panes(later: Stage, lateness: int) -> Plan:
 
 
 def sent(rows: pa.Table, key: Sequence[str], offsets: list[int]) -> list[InputRecord]:
-    """What a topic of two partitions has of a batch: a key is in one of them, the end of a batch in both."""
+    """The records of a batch in a topic of two partitions: a key in one of them, the end of a batch in both."""
     found = []
     for message in encode_rows(rows.to_pylist(), key):
         fields = json.loads(message.value)
@@ -73,7 +75,7 @@ def sent(rows: pa.Table, key: Sequence[str], offsets: list[int]) -> list[InputRe
 
 
 def cut(records: list[InputRecord], choose: Any) -> list[list[InputRecord]]:
-    """The records as a reader may come by them: each partition in order, batches cut anywhere."""
+    """The records as a reader may receive them: each partition in order, batches cut anywhere."""
     left = [[record for record in records if record.partition == number] for number in (0, 1)]
     batches = []
     while any(left):
@@ -86,7 +88,7 @@ def cut(records: list[InputRecord], choose: Any) -> list[list[InputRecord]]:
 
 
 def reader_watermark(read: Sequence[InputRecord]) -> int:
-    """The lowest of how far both partitions say that time had passed."""
+    """The lower watermark of both partitions."""
     passed = [
         max((r.fields[PANE_WATERMARK_COLUMN] for r in read if r.partition == p), default=MIN_TIMESTAMP_MS)
         for p in (0, 1)
@@ -96,7 +98,7 @@ def reader_watermark(read: Sequence[InputRecord]) -> int:
 
 @settings(max_examples=scale_examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(plan=chains().filter(sound), batches=histories(), data=st.data())
-def test_two_streams_come_to_what_one_graph_comes_to(
+def test_two_streams_equal_one_graph(
     tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[InputBatch], data: st.DataObject
 ) -> None:
     first, later = plan.stages[0], plan.stages[1]
@@ -104,7 +106,7 @@ def test_two_streams_come_to_what_one_graph_comes_to(
         return
     later = replace(later, final_pane="when_changed")
     second = over_panes(later, first.lateness)
-    if not sound(second):  # a reader takes panes for ones that may be taken back, also where these are not
+    if not sound(second):  # a reader treats panes as retractable, even if these are not
         return
     plan = replace(plan, stages=(replace(first, topics=(ChangelogTopic("panes"),)), later))
     batches = [
@@ -142,7 +144,7 @@ def test_two_streams_come_to_what_one_graph_comes_to(
     assert standing(in_two, "s1", columns) == standing(in_one, "s1", columns)
 
 
-def test_a_pane_that_may_be_corrected_for_longer_than_is_allowed_is_refused(tmp_path: Path) -> None:
+def test_a_pane_with_more_lateness_than_allowed_is_refused(tmp_path: Path) -> None:
     later = Stage("s1", ("s0",), fixed(10), SECOND, accumulation="retracting")
     reader = Running(compile_graph(over_panes(later, 0), {"s0": TYPES}), tmp_path)
     pane = {"key": "a", "n": 1, "window_start": 0, "window_end": 5, "kind": "insert", "pane_change": 1,
@@ -159,7 +161,7 @@ def test_a_pane_that_may_be_corrected_for_longer_than_is_allowed_is_refused(tmp_
         reader.run({"s0": came}, 0, 0)
 
 
-def test_values_that_json_has_no_word_for_come_back() -> None:
+def test_values_without_a_json_form_round_trip() -> None:
     row = {
         "kind": "insert",
         "at": 1.5,
@@ -173,7 +175,7 @@ def test_values_that_json_has_no_word_for_come_back() -> None:
     assert message.key == b'["NaN","AP8="]'
 
 
-def test_numbers_that_json_does_not_know_are_texts_within_lists_too() -> None:
+def test_non_finite_numbers_are_strings_within_lists_too() -> None:
     row = {"x": [1.5, float("nan"), None, float("-inf")], "y": [[float("inf")], []], "kind": "insert"}
     (message,) = encode_rows([row], ["x"])
     expected = {"x": [1.5, "NaN", None, "-Infinity"], "y": [["Infinity"], []], "kind": "insert"}
@@ -188,7 +190,7 @@ PANES = read_panes("minutes", columns={"device": "STRING", "n": "BIGINT"}, laten
 PER_HOUR = PANES.aggregate(n=sum_("n")).window(fixed("1 hour")).write("per_hour")
 
 
-def test_both_ends_are_written_in_yaml_as_well() -> None:
+def test_publisher_and_reader_can_be_written_in_yaml() -> None:
     publishing = {
         "read": "sensors", "key": "device", "aggregate": {"n": "count()"}, "window": {"fixed": "1 minute"},
         "accumulation": "retracting", "publish": "minutes",
@@ -206,7 +208,7 @@ def test_both_ends_are_written_in_yaml_as_well() -> None:
     )
 
 
-def test_a_reader_is_a_stage_over_panes_that_are_taken_back() -> None:
+def test_a_reader_is_a_stage_over_retracting_panes() -> None:
     relay, whole = PER_HOUR.plan.stages
     assert (relay.name, relay.lateness, whole.lateness, whole.accumulation) == (
         "minutes_panes", 3_600_000, 3_600_000, "retracting"
@@ -229,6 +231,6 @@ def test_a_reader_is_a_stage_over_panes_that_are_taken_back() -> None:
         ),
     ],
 )
-def test_what_cannot_be_published_or_read_is_refused(wrong: Any, says: str) -> None:
+def test_invalid_publishing_and_reading_is_refused(wrong: Any, says: str) -> None:
     with pytest.raises(DefinitionError, match=says):
         wrong()

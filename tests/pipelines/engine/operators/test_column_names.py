@@ -1,4 +1,4 @@
-"""No column of a person's own can hide one that the state or a pane has."""
+"""No user column can collide with a column of the state or of panes."""
 
 from collections import Counter
 
@@ -52,7 +52,7 @@ def stage_of(window: Window, **aggregates: object) -> CompiledStage:
 
 
 def own(stage: CompiledStage) -> set[str]:
-    """The columns of a state that are neither key nor a part of an aggregate, nor a field's own."""
+    """State columns that are neither key nor part of an aggregate nor named after a field."""
     others = {*TYPES, *(part.name for part in stage.parts)}
     fields = ("buffered_", "delta_", "trigger")
     names = {*STATE_HEADER.names, *stage.state_schema.names, *stage.partial_schema.names} - others

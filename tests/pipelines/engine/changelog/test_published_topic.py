@@ -1,4 +1,4 @@
-"""A topic takes each batch once: sent again, by a host that was taken over, or while there is no topic."""
+"""A topic gets each batch once: after a retry, from a fenced host, or when the topic did not exist yet."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.kafka
 
 
 def published(broker: LocalBroker, topic: str, warehouse: StoragePath) -> PublishedTopic:
-    """The topic as a host of a stream of its own has it."""
+    """The topic as seen by the host of one stream."""
     stage = replace(PLANS["fixed"].only_stage, topics=(ChangelogTopic(topic),))
     plan = Plan(f"stream-{topic}", PLANS["fixed"].sources, (stage,))
     ((_, found),) = open_published_topics(
@@ -36,7 +36,7 @@ def rows(batch: int) -> pa.Table:
 
 
 def values(broker: LocalBroker, topic: str) -> list[bytes]:
-    """What readers of committed records find, after all that was there at the beginning."""
+    """The records that a read-committed consumer finds after those that existed at the start."""
     settings = {"bootstrap.servers": broker.bootstrap, "group.id": uuid4().hex, "enable.partition.eof": True}
     consumer = Consumer({**settings, "isolation.level": "read_committed"})
     consumer.assign([TopicPartition(topic, 0, 0)])
@@ -48,7 +48,7 @@ def values(broker: LocalBroker, topic: str) -> list[bytes]:
     return found
 
 
-def test_a_batch_that_is_sent_again_is_there_once(broker: LocalBroker, somewhere: StoragePath) -> None:
+def test_a_batch_that_is_published_again_is_stored_once(broker: LocalBroker, somewhere: StoragePath) -> None:
     topic = f"panes{uuid4().hex[:8]}"
     broker.create_topic(topic, 1)
     first = published(broker, topic, somewhere)
@@ -61,7 +61,7 @@ def test_a_batch_that_is_sent_again_is_there_once(broker: LocalBroker, somewhere
     assert again.commit(4, again.write(rows(4), 4, 0), 0)
     decided = first.write(rows(5), 5, 0)
     with pytest.raises(PublishError, match="batch 5 could not be sent"):
-        first.commit(5, decided, 0)  # its right to this topic was taken over
+        first.commit(5, decided, 0)  # another host has fenced its writer
     assert len(values(broker, topic)) == 6
     assert again.commit(5, decided, 0)
     assert len(values(broker, topic)) == 9
@@ -70,7 +70,7 @@ def test_a_batch_that_is_sent_again_is_there_once(broker: LocalBroker, somewhere
     ]
 
 
-def test_what_waits_for_a_topic_is_sent_once_it_is_there(broker: LocalBroker, tmp_path: Path) -> None:
+def test_pending_panes_are_published_once_the_topic_exists(broker: LocalBroker, tmp_path: Path) -> None:
     topic = f"panes{uuid4().hex[:8]}"
     waiting = published(broker, topic, tmp_path)
     change = waiting.write(rows(0), 0, 0)

@@ -1,4 +1,4 @@
-"""How records were cut into batches is not to be seen in final values."""
+"""Final values do not depend on how records are split into batches."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ STAGE = Stage("stage", ("records",), Fixed(1), strategies.aggregates, key=("key"
 
 @st.composite
 def cut_twice(draw: st.DrawFn) -> tuple[list[list[InputRecord]], list[list[InputRecord]]]:
-    """The same records of one partition, in two ways of batches."""
+    """The same records of one partition, split into batches in two ways."""
     contents = draw(st.lists(strategies.fields, max_size=30))
     records = [InputRecord("records", 0, offset, content) for offset, content in enumerate(contents)]
 
@@ -55,7 +55,7 @@ def cut_twice(draw: st.DrawFn) -> tuple[list[list[InputRecord]], list[list[Input
 
 
 def panes(stage: Stage, batches: Sequence[Sequence[InputRecord]], folder: Path) -> list[dict[str, Any]]:
-    """All panes of a run that ends."""
+    """All panes of a run with an end."""
     ready = compile_stage(stage, {field.name: field.type for field in FIELDS})
     tree = trees.create_empty_tree(ready.state_schema)
     found: list[dict[str, Any]] = []
@@ -77,7 +77,7 @@ def panes(stage: Stage, batches: Sequence[Sequence[InputRecord]], folder: Path) 
 
 
 def values(stage: Stage, rows: Sequence[dict[str, Any]]) -> Values:
-    """What stands in the end: inserts less what was taken back, without what tells how it came about."""
+    """The final rows: inserts minus retractions, without the columns that describe how they came about."""
     told = ["window_start", "window_end", *stage.key, *(output.name for output in stage.aggregates)]
     standing: Values = Counter()
     for row in rows:
@@ -90,7 +90,7 @@ settled = settings(max_examples=scale_examples(35), deadline=None, suppress_heal
 
 @settled
 @given(window=of_time, cuts=cut_twice())
-def test_what_inserts_less_retractions_leave_is_the_bounded_run(
+def test_inserts_minus_retractions_equal_a_bounded_run(
     tmp_path_factory: pytest.TempPathFactory,
     window: Any,
     cuts: tuple[list[list[InputRecord]], list[list[InputRecord]]],
@@ -103,7 +103,7 @@ def test_what_inserts_less_retractions_leave_is_the_bounded_run(
 
 @settled
 @given(window=in_order, cuts=cut_twice())
-def test_order_windows_hold_the_same_however_batches_were_cut(
+def test_order_windows_do_not_depend_on_batches(
     tmp_path_factory: pytest.TempPathFactory,
     window: Any,
     cuts: tuple[list[list[InputRecord]], list[list[InputRecord]]],

@@ -1,4 +1,4 @@
-"""The tree answers as a dictionary of groups would, through any history of batches, merges and reopenings."""
+"""The tree behaves as a dictionary of groups, through any history of batches, merges and reopenings."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from penstock.engine.state.sorted_run import GroupHashes
 
 VALUES = pa.schema([pa.field("value", pa.int64())])
 
-# Few groups, so that batches meet; equal upper halves, so that only the lower half tells groups apart.
+# Few groups, so that batches overlap; equal upper halves, so that only the lower half differs.
 groups = st.tuples(st.integers(0, 5), st.integers(0, 2))
 rows = st.lists(st.tuples(st.integers(0, 100), st.integers(1, 30)), max_size=3)
 batches = st.lists(st.dictionaries(groups, rows, max_size=6), max_size=25)
@@ -59,7 +59,7 @@ def answer(tree: trees.StateTree, wanted: GroupHashes) -> dict[tuple[int, int], 
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(history=batches, reopen=st.booleans())
-def test_a_tree_holds_what_was_last_written_of_each_group(
+def test_a_tree_holds_the_last_rows_of_each_group(
     tmp_path_factory: pytest.TempPathFactory,
     history: list[dict[tuple[int, int], list[tuple[int, int]]]],
     reopen: bool,
@@ -83,7 +83,7 @@ def test_a_tree_holds_what_was_last_written_of_each_group(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(history=batches, at_once=st.sampled_from([1, 10]), most_runs=st.sampled_from([2, 8]))
-def test_a_tree_that_is_merged_beside_its_batches_holds_the_same(
+def test_background_merges_do_not_change_the_content(
     tmp_path_factory: pytest.TempPathFactory,
     history: list[dict[tuple[int, int], list[tuple[int, int]]]],
     at_once: int,
@@ -103,7 +103,7 @@ def test_a_tree_that_is_merged_beside_its_batches_holds_the_same(
         )
 
 
-def test_a_merge_that_fails_is_told_to_the_batch_that_would_take_it(tmp_path: Path) -> None:
+def test_a_failed_merge_raises_in_the_batch_that_adopts_it(tmp_path: Path) -> None:
     upkeep = TreeCompactor(tmp_path / "missing", max_inline_rows=0, max_runs=6)
     tree = trees.create_empty_tree(VALUES)
     for number in range(6):
@@ -122,7 +122,7 @@ def test_a_merge_that_fails_is_told_to_the_batch_that_would_take_it(tmp_path: Pa
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(history=batches, span=st.tuples(st.integers(0, 40), st.integers(0, 40)))
-def test_what_is_due_is_found_in_the_youngest_rows_only(
+def test_only_the_youngest_rows_are_due(
     tmp_path_factory: pytest.TempPathFactory,
     history: list[dict[tuple[int, int], list[tuple[int, int]]]],
     span: tuple[int, int],
@@ -140,7 +140,7 @@ def test_what_is_due_is_found_in_the_youngest_rows_only(
     assert len(tree.find_due_groups(DUE_CLOCK, 0, MAX_TIMESTAMP_MS - 1)) == 0
 
 
-def test_a_tree_is_a_value_that_a_later_batch_does_not_touch(tmp_path: Path) -> None:
+def test_a_tree_does_not_change_with_later_batches(tmp_path: Path) -> None:
     first = trees.create_empty_tree(VALUES).with_run(
         changed({(1, 1): [(7, 1)]}, now=0), tmp_path / "run-0.arrow"
     )
@@ -161,7 +161,7 @@ def test_the_number_of_runs_grows_with_the_logarithm_of_the_batches() -> None:
     assert rewritten <= 5 * 3000 * 10
 
 
-def test_a_number_that_was_kept_alone_is_a_list_of_one_where_lists_are_kept_by_now(tmp_path: Path) -> None:
+def test_a_stored_number_becomes_a_list_of_one_if_the_schema_stores_lists(tmp_path: Path) -> None:
     alone, several = (pa.schema([pa.field("sum", kind)]) for kind in (pa.float64(), pa.list_(pa.float64())))
     was, now = trees.create_empty_tree(alone), trees.create_empty_tree(several)
 
