@@ -79,7 +79,7 @@ def test_it_round_trips_through_yaml_and_is_explained() -> None:
     }
     assert fingerprint(from_document(document).to_plan("large")) == fingerprint(plan)
     told = explain(plan).as_text()
-    assert "Each record, as a row:" in told
+    assert "Each record as a row:" in told
     assert "remembers" not in told
     assert "each record, as a row" in render_mermaid(plan)
 
