@@ -1,8 +1,8 @@
-"""What each aggregate costs, from records to panes, beside what Spark's own aggregate takes for the same windows.
+"""Measures each aggregate, from records to panes, against Spark's own aggregate over the same windows.
 
-`python -m tests.benchmarks.bench_pipelines_aggregates [records] [rounds]`; it starts a Spark of its own. Ours is
-the batch's job, the fetch, the fold and the written state; the rival is one group-by with the fetch of its answer,
-which keeps nothing. Both read the same cached records, in turns, after a warm-up.
+`python -m tests.benchmarks.bench_pipelines_aggregates [records] [rounds]`; it starts Spark. The engine's time
+covers the batch's job, the fetch, the fold and the written state. The rival is one group-by with the fetch of its
+result, without state. Both read the same cached records, in turns, after a warm-up.
 """
 
 import statistics
@@ -42,40 +42,40 @@ COLUMN_TYPES = {"key": pa.int64(), "value": pa.float64(), "word": pa.string(), "
 
 
 class SumOfSquares:
-    """Sum of squares, as a combiner of one's own."""
+    """Sum of squares, as a user's combiner."""
 
     partial_type = pa.int64()
     result_type = pa.int64()
     can_subtract = True
 
     def add(self, values: pa.Table, groups: Any, count: int) -> pa.Array:
-        """Square and add up."""
+        """Add up the squares of each group."""
         number = values.column(0)
-        return self._summed(pc.multiply(number, number), groups, count)
+        return self._sum_groups(pc.multiply(number, number), groups, count)
 
     def merge(self, partials: pa.Array, groups: Any, count: int) -> pa.Array:
-        """Add up."""
-        return self._summed(pa.chunked_array([partials]), groups, count)
+        """Add up the partials of each group."""
+        return self._sum_groups(pa.chunked_array([partials]), groups, count)
 
     def subtract(self, partials: pa.Array, gone: pa.Array) -> pa.Array:
-        """Take off."""
+        """Subtract partials."""
         return pc.subtract(partials, gone)
 
     def result(self, partials: pa.Array) -> pa.Array:
-        """Show it as it is."""
+        """Return the partials as results."""
         return partials
 
-    def _summed(self, values: pa.ChunkedArray, groups: Any, count: int) -> pa.Array:
-        found = pa.table({"group": groups, "value": values}).group_by("group").aggregate([("value", "sum")])
-        there = dict(
-            zip(found.column("group").to_pylist(), found.column("value_sum").to_pylist(), strict=True)
+    def _sum_groups(self, values: pa.ChunkedArray, groups: Any, count: int) -> pa.Array:
+        sums = pa.table({"group": groups, "value": values}).group_by("group").aggregate([("value", "sum")])
+        sum_by_group = dict(
+            zip(sums.column("group").to_pylist(), sums.column("value_sum").to_pylist(), strict=True)
         )
-        return pa.array([there.get(group) for group in range(count)], pa.int64())
+        return pa.array([sum_by_group.get(group) for group in range(count)], pa.int64())
 
 
 @dataclass(frozen=True)
 class AggregateComparison:
-    """An aggregate of ours and the SQL of Spark's own; None where Spark's own is a Python function."""
+    """An aggregate of the engine and the SQL of Spark's own; None if Spark's own is a Python function."""
 
     name: str
     ours: Aggregate
@@ -102,18 +102,18 @@ COMPARISONS = [
     AggregateComparison(
         "collect", collect("number"), "array_sort(collect_list(struct(_time, _offset, number))).number"
     ),
-    AggregateComparison("one's own", combine(SumOfSquares(), "number"), None),
+    AggregateComparison("user combiner", combine(SumOfSquares(), "number"), None),
 ]
 
 
 def sum_squares(values: pd.Series) -> int:
-    """The same as a grouped Python function of Spark's."""
+    """The same as a grouped Python function of Spark."""
     return int((values * values).sum())
 
 
 def make_records(session: "SparkSession", many: int) -> "DataFrame":
-    """Records as a batch's job gets them, kept in memory."""
-    made = session.range(many, numPartitions=4).selectExpr(
+    """Return cached records in the form that the job of a batch reads."""
+    rows = session.range(many, numPartitions=4).selectExpr(
         f"cast(pmod(hash(id), {KEY_COUNT}) AS BIGINT) AS key",
         "pmod(hash(id, 1), 10000) / 2D AS value",
         "concat('word', pmod(hash(id, 2), 50)) AS word",
@@ -123,20 +123,20 @@ def make_records(session: "SparkSession", many: int) -> "DataFrame":
         "id AS _offset",
         f"cast(pmod(hash(id, 4), {WINDOW_COUNT * WINDOW_SIZE_MS}) AS BIGINT) AS _time",
     )
-    whole = made.selectExpr(
+    records = rows.selectExpr(
         "*", "_time AS _watermark_time", "cast(null AS STRING) AS _invalid", "cast(null AS STRING) AS _fate",
         "0L AS _clock",
     ).cache()  # fmt: skip
-    whole.count()
-    return whole
+    records.count()
+    return records
 
 
 def run_engine(frame: "DataFrame", stage: CompiledStage, folder: Path, number: int) -> int:
-    """A batch, from records to panes and written state; answers how many panes there are."""
-    partial = aggregate_partials(frame, stage).toArrow()
-    fitting = partial.select(stage.partial_schema.names).cast(stage.partial_schema)
-    moment = BatchTime(0, MIN_TIMESTAMP_MS, 0, MIN_TIMESTAMP_MS, WINDOW_COUNT * WINDOW_SIZE_MS)
-    outcome = process_batch(stage, trees.create_empty_tree(stage.state_schema), fitting, moment)
+    """Run a batch, from records to panes and written state, and return the number of panes."""
+    rows = aggregate_partials(frame, stage).toArrow()
+    partials = rows.select(stage.partial_schema.names).cast(stage.partial_schema)
+    batch_time = BatchTime(0, MIN_TIMESTAMP_MS, 0, MIN_TIMESTAMP_MS, WINDOW_COUNT * WINDOW_SIZE_MS)
+    outcome = process_batch(stage, trees.create_empty_tree(stage.state_schema), partials, batch_time)
     trees.create_empty_tree(stage.state_schema).with_run(
         outcome.changed_state, folder / f"run-{number}.arrow"
     )
@@ -144,40 +144,40 @@ def run_engine(frame: "DataFrame", stage: CompiledStage, folder: Path, number: i
 
 
 def run_native(frame: "DataFrame", measure: "Column") -> int:
-    """The same windows by one group-by; answers how many there are."""
+    """Compute the same windows by one group-by, and return their number."""
     from pyspark.sql.functions import expr
 
     window = expr(f"_time - pmod(_time, {WINDOW_SIZE_MS})").alias("window_start")
-    return frame.groupBy("key", window).agg(measure.alias("said")).toArrow().num_rows
+    return frame.groupBy("key", window).agg(measure.alias("result")).toArrow().num_rows
 
 
 def time_run(work: Callable[[], int]) -> float:
-    """How long it takes; it must find every window."""
-    began = time.perf_counter()
-    found = work()
-    taken = time.perf_counter() - began
-    assert found == KEY_COUNT * WINDOW_COUNT, found
-    return taken
+    """Return the seconds that the work takes; it must return the number of all windows."""
+    started = time.perf_counter()
+    window_count = work()
+    seconds = time.perf_counter() - started
+    assert window_count == KEY_COUNT * WINDOW_COUNT, window_count
+    return seconds
 
 
 def run_comparisons(session: "SparkSession", many: int, rounds: int, figures: Table) -> None:
-    """Run every contest, and write a line for each."""
+    """Run every comparison and add a row for each."""
     from pyspark.sql.functions import expr, pandas_udf
 
     frame = make_records(session, many)
     own = pandas_udf(sum_squares, "bigint")
     with tempfile.TemporaryDirectory() as scratch:
-        for contest in COMPARISONS:
-            answer = Stage(
+        for comparison in COMPARISONS:
+            bench_stage = Stage(
                 "bench",
                 ("records",),
                 fixed(WINDOW_SIZE_MS),
-                (AggregateOutput("said", contest.ours),),
+                (AggregateOutput("result", comparison.ours),),
                 key=("key",),
                 lateness=WINDOW_SIZE_MS,
             )
-            stage = compile_stage(answer, COLUMN_TYPES)
-            measure = own("number") if contest.native is None else expr(contest.native)
+            stage = compile_stage(bench_stage, COLUMN_TYPES)
+            measure = own("number") if comparison.native is None else expr(comparison.native)
             taken = [
                 (
                     time_run(lambda: run_engine(frame, stage, Path(scratch), number)),  # noqa: B023  # called at once
@@ -188,7 +188,7 @@ def run_comparisons(session: "SparkSession", many: int, rounds: int, figures: Ta
             ratios = sorted(theirs / mine for mine, theirs in taken)
             mine, theirs = (statistics.median(side) for side in zip(*taken, strict=True))
             figures.add_row(
-                contest.name,
+                comparison.name,
                 f"{mine * 1000:.0f} ms",
                 f"{theirs * 1000:.0f} ms",
                 f"{statistics.median(ratios):.2f}",
@@ -197,7 +197,7 @@ def run_comparisons(session: "SparkSession", many: int, rounds: int, figures: Ta
 
 
 def main(many: int = 300_000, rounds: int = 5) -> None:
-    """Measure, and print a line for each aggregate: medians, and native time over ours with its spread."""
+    """Print a row for each aggregate: medians, and the ratio of native time to ours with its spread."""
     title = (
         f"{many} records into {KEY_COUNT * WINDOW_COUNT} windows, {rounds} rounds; speed as a share of native"
     )

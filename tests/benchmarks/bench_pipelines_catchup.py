@@ -1,7 +1,7 @@
-"""Catching up on what a topic holds: each kind of window against native windows, and against parsing alone.
+"""Measures catching up on a full topic: each kind of window against native windows, and against parsing alone.
 
-All read the same topic with the same records to a batch, in turns, after a round that is not counted; a time is
-from the start of the query to the commit of the last record.
+All read the same topic with equal batches, in turns, after a warm-up round. A time is from the start of the query
+to the commit of the last record.
 `python -m tests.benchmarks.bench_pipelines_catchup [--records N] [--keys N] [--repeats N] [kind …]`.
 """
 
@@ -40,38 +40,38 @@ WINDOW_KINDS: Mapping[str, Window] = {
 
 
 def time_engine(one: BenchScene, kind: str, records: int) -> float:
-    """Seconds until the engine has committed so many records."""
+    """Return the seconds until the engine has committed this many records."""
     accumulation = "retracting" if kind.endswith("retracting") else "accumulating"
     rival = EngineRival(one, plan_mean_by_device(CATCHUP_TOPIC, WINDOW_KINDS[kind], accumulation))  # type: ignore[arg-type]
     return time_rival(rival, records)
 
 
 def time_rival(rival: EngineRival | NativeRival, records: int) -> float:
-    """Seconds from start to the commit of so many records."""
-    began = time.perf_counter()
+    """Return the seconds from start to the commit of this many records."""
+    started = time.perf_counter()
     rival.start()
     wait_until_read(rival, records)
-    took = time.perf_counter() - began
+    seconds = time.perf_counter() - started
     rival.stop()
-    return took
+    return seconds
 
 
 def time_parsing(one: BenchScene, records: int) -> float:
-    """Seconds for reading and parsing alone."""
-    began = time.perf_counter()
+    """Return the seconds for reading and parsing alone."""
+    started = time.perf_counter()
     query = (
         read_parsed(one, CATCHUP_TOPIC, 500_000)
         .writeStream.format("noop")
         .trigger(availableNow=True)
-        .option("checkpointLocation", str(one.fresh("parsing") / "checkpoint"))
+        .option("checkpointLocation", str(one.new_folder("parsing") / "checkpoint"))
         .start()
     )
     query.awaitTermination()
-    return time.perf_counter() - began
+    return time.perf_counter() - started
 
 
 def main(kinds: list[str], records: int, keys: int, repeats: int) -> None:
-    """Measure all in turns, and print throughput as a share of native's and of parsing's."""
+    """Measure all in turns, and print throughput relative to native windows and to parsing."""
     with open_scene() as one:
         one.broker.create_topic(CATCHUP_TOPIC, 2)
         start_load(one.broker.bootstrap, CATCHUP_TOPIC, 0, records, keys).wait()
@@ -101,7 +101,7 @@ def main(kinds: list[str], records: int, keys: int, repeats: int) -> None:
 
 
 def format_rate_spread(values: list[float], form: str) -> str:
-    """The median, and the least and greatest."""
+    """Return the median with the least and the greatest value."""
     return f"{statistics.median(values):{form}} ({min(values):{form}} to {max(values):{form}})"
 
 

@@ -1,8 +1,8 @@
-"""What later stages add to a batch: one stage, two and three over the same records, in turns.
+"""Measures what downstream stages add to a batch: one, two and three stages over the same records, in turns.
 
-Each batch brings a record of each of 10,000 devices; the second stage adds up the devices of a site, the third all
-sites of an hour. Streams read a topic of a real broker as fast as they can, and a batch is the time from one commit
-to the next. `--without-spark` measures what stages do with partials that are there already.
+Each batch holds a record of each of 10,000 devices. The second stage aggregates the devices of a site, the third
+all sites of an hour. Streams read a topic of a real broker as fast as they can, and the time of a batch is from one
+commit to the next. `--without-spark` measures only the stages, over prepared partials.
 `python -m tests.benchmarks.bench_pipelines_chain [--batches N] [--repeats N] [--without-spark]`.
 """
 
@@ -41,11 +41,11 @@ EVERY_RECORD = repeatedly(after_count(1))
 SITE_COUNT = 100
 DEVICES_TOPIC = "devices"
 WARM_UP_BATCHES = 5
-"""Batches at the beginning that are not counted."""
+"""Batches at the start that are not counted."""
 
 
 def add_site_column(devices: pa.Table) -> pa.Table:
-    """The site of a device, by its number."""
+    """Add the site of each device, by its number."""
     device = devices.column("device")
     if pa.types.is_string(device.type):
         device = pc.cast(pc.utf8_slice_codeunits(device, 1), pa.int64())
@@ -73,7 +73,7 @@ STAGE_CHAINS = {
 
 
 class ChainBench(StateBench):
-    """A stream of so many stages."""
+    """A stream of these stages."""
 
     def __init__(self, folder: Path, stages: tuple[Stage, ...]) -> None:
         self._plan = Plan("bench", (BENCH_SOURCE,), stages)
@@ -82,23 +82,23 @@ class ChainBench(StateBench):
             self._plan, {self._plan.first_source_stage.name: COLUMN_TYPES}
         ).first_record_stage
 
-    def opened(self) -> BatchEngine:
-        """An engine over the folder that has not resumed yet."""
+    def open_engine(self) -> BatchEngine:
+        """Return an engine over the folder that has not resumed yet."""
         graph = compile_graph(self._plan, {self._plan.first_source_stage.name: COLUMN_TYPES})
         tables = StreamTables(self._plan, graph, self._folder / "warehouse")
-        right = WriteFence("bench", 1, lambda: True)
+        fence = WriteFence("bench", 1, lambda: True)
         return BatchEngine(
             graph,
             collect_watermark_rules([BENCH_SOURCE]),
             self._folder / "stream",
             tables,
-            right,
+            fence,
             lambda _: None,
         )
 
 
 def measure_without_spark(batches: int) -> dict[str, list[float]]:
-    """Seconds of batches whose partials are there already."""
+    """Return the seconds of batches over prepared partials."""
     took: dict[str, list[float]] = {name: [] for name in STAGE_CHAINS}
     with tempfile.TemporaryDirectory() as scratch:
         chains = {name: ChainBench(Path(scratch) / name, stages) for name, stages in STAGE_CHAINS.items()}
@@ -111,7 +111,7 @@ def measure_without_spark(batches: int) -> dict[str, list[float]]:
 
 
 def measure_with_spark(batches: int, repeats: int) -> dict[str, list[float]]:
-    """Seconds of whole batches: the median of each run over the topic, after a run that is not counted."""
+    """Return the seconds of whole batches: the median of each run over the topic, after a warm-up run."""
     took: dict[str, list[float]] = {name: [] for name in STAGE_CHAINS}
     with open_scene() as one:
         one.broker.create_topic(DEVICES_TOPIC, 2)
@@ -131,7 +131,7 @@ def measure_with_spark(batches: int, repeats: int) -> dict[str, list[float]]:
 
 
 def measure_commit_interval(one: BenchScene, stages: tuple[Stage, ...], batches: int) -> float:
-    """How long a batch of a stream takes that has more to read than it may take at once."""
+    """Return the seconds of a batch of a stream that is behind its topic."""
     plan = rivals.plan_mean_by_device(DEVICES_TOPIC, fixed("1 minute"))
     first = replace(stages[0], inputs=(DEVICES_TOPIC,), aggregates=plan.only_stage.aggregates)
     stream = EngineRival(one, replace(plan, stages=(first, *stages[1:])), TOUCHED_WINDOWS)
@@ -149,11 +149,11 @@ def main(batches: int, repeats: int, *, bare: bool) -> None:
     table = Table(
         "", f"a batch of {TOUCHED_WINDOWS:,}", "of one stage", title=f"{count_of}: median (least to greatest)"
     )
-    for name, all_of_it in took.items():
-        shares = [mine / one for mine, one in zip(all_of_it, took["one stage"], strict=True)]
-        spread = f"{min(all_of_it) * 1000:.0f} to {max(all_of_it) * 1000:.0f}"
+    for name, seconds in took.items():
+        shares = [mine / one for mine, one in zip(seconds, took["one stage"], strict=True)]
+        spread = f"{min(seconds) * 1000:.0f} to {max(seconds) * 1000:.0f}"
         share = f"{statistics.median(shares):.2f} ({min(shares):.2f} to {max(shares):.2f})"
-        table.add_row(name, f"{statistics.median(all_of_it) * 1000:.0f} ms ({spread})", share)
+        table.add_row(name, f"{statistics.median(seconds) * 1000:.0f} ms ({spread})", share)
     Console().print(table)
 
 

@@ -1,6 +1,6 @@
-"""What it costs to bring a batch of 1,000 rows into Delta: our commit, and the library's own append, in turns.
+"""Measures the commit of a batch of 1,000 rows to Delta: the engine's commit and the library's append, in turns.
 
-`python tests/benchmarks/bench_pipelines_commit.py [batches]`; nothing needs to run for it.
+`python tests/benchmarks/bench_pipelines_commit.py [batches]`; it needs no running service.
 """
 
 import statistics
@@ -23,7 +23,7 @@ BATCH_SCHEMA = pa.schema(
 
 
 def make_batch(number: int) -> pa.Table:
-    """Rows of a batch."""
+    """Return the rows of a batch."""
     return pa.table(
         [
             pa.array([f"device-{row}" for row in range(ROWS_PER_BATCH)]),
@@ -35,21 +35,21 @@ def make_batch(number: int) -> pa.Table:
 
 
 def time_log_table(table: LogTable, number: int) -> float:
-    """Milliseconds for a batch, written and committed."""
-    began = time.perf_counter()
+    """Return the milliseconds to write and commit a batch."""
+    started = time.perf_counter()
     table.commit(number, table.write(make_batch(number), number, number), number)
-    return (time.perf_counter() - began) * 1000
+    return (time.perf_counter() - started) * 1000
 
 
 def time_delta_library(path: Path, number: int) -> float:
-    """Milliseconds for the same rows, appended by the library."""
-    began = time.perf_counter()
+    """Return the milliseconds for the same rows, appended by the library."""
+    started = time.perf_counter()
     write_deltalake(path, make_batch(number), mode="append")
-    return (time.perf_counter() - began) * 1000
+    return (time.perf_counter() - started) * 1000
 
 
 def main(batches: int = 500) -> None:
-    """Measure, and print the median and the slowest of each fifth of the run."""
+    """Print the median and the 99th percentile of each fifth of the run."""
     figures = Table(
         "batches",
         "ours p50",

@@ -1,9 +1,8 @@
-"""Joins of two topics of equal rate against Spark's own join of two streams.
+"""Measures joins of two topics of equal rate against Spark's stream-stream join.
 
-Each record has one partner. All read the same topics with as many records to a batch, in turns, after a round that
-is not counted; a time is from the start of the query to the commit of the last record. The rival joins by device
-and window and appends to Delta. Ours is the same join, with results in every batch and taken back where they
-change, and the join of records that lie near.
+Each record has one match. All read the same topics with equal batches, in turns, after a warm-up round. A time is
+from the start of the query to the commit of the last record. The rival joins by device and window and appends to
+Delta. The engine runs the same join with early results and retractions, and an interval join.
 `python -m tests.benchmarks.bench_pipelines_join [--records N] [--repeats N] [--batch N]`.
 """
 
@@ -50,15 +49,15 @@ LEFT_TOPIC, RIGHT_TOPIC = "left", "right"
 
 
 def plan_window_join() -> Plan:
-    """Partners in windows of ten seconds, shown with every batch and taken back where they change."""
+    """Return a join in windows of ten seconds, with results in every batch and retractions."""
     columns = (JoinColumn("one", LEFT_TOPIC, "temperature"), JoinColumn("other", RIGHT_TOPIC, "temperature"))
     join = Join("inner", LEFT_TOPIC, RIGHT_TOPIC, columns)
-    of = tuple(
+    outputs = tuple(
         AggregateOutput(name, JoinMembers(name, join.fields_from(name))) for name in (LEFT_TOPIC, RIGHT_TOPIC)
     )
     stage = Stage(
-        "bench", (LEFT_TOPIC, RIGHT_TOPIC), fixed("10 seconds"), of, (), ("device",), repeatedly(after_count(1)),
-        accumulation="retracting", sinks=(PaneLog("bench"),), join=join,
+        "bench", (LEFT_TOPIC, RIGHT_TOPIC), fixed("10 seconds"), outputs, (), ("device",),
+        repeatedly(after_count(1)), accumulation="retracting", sinks=(PaneLog("bench"),), join=join,
     )  # fmt: skip
     rule = WatermarkStrategy(max_out_of_orderness=10_000)
     return validate_plan(
@@ -73,7 +72,7 @@ def plan_window_join() -> Plan:
 
 
 def plan_interval_join() -> Plan:
-    """Partners within ten seconds of each other, each pair once."""
+    """Return a join of records within ten seconds of each other, each pair once."""
     plan = plan_window_join()
     window = between("10 seconds", "10 seconds")
     stage = replace(plan.only_stage, window=window, trigger=Stage.trigger, accumulation="accumulating")
@@ -85,8 +84,8 @@ class NativeJoin(NativeRival):
     """Spark's own join of two streams, by device and window."""
 
     def start(self) -> None:
-        """Begin to read."""
-        folder = self.scene.fresh("joined")
+        """Start to read."""
+        folder = self.scene.new_folder("joined")
         checkpoint, table = folder / "checkpoint", str(folder / "table")
 
         def write(rows: "DataFrame", batch: int) -> None:
@@ -110,13 +109,13 @@ class NativeJoin(NativeRival):
 
 
 def count_read_records(checkpoint: Path, batch: int) -> int:
-    """How many records of both topics Spark has read with a batch and those before it."""
+    """Return the number of records of both topics that Spark has read up to a batch."""
     lines = (checkpoint / "offsets" / str(batch)).read_text().splitlines()[2:]
     return sum(end for line in lines for parts in json.loads(line).values() for end in parts.values())
 
 
 def main(records: int, repeats: int, batch: int) -> None:
-    """Measure all in turns, and print throughput as a share of the rival's."""
+    """Measure all in turns, and print throughput relative to the rival's."""
     with open_scene() as one:
         for topic in (LEFT_TOPIC, RIGHT_TOPIC):
             one.broker.create_topic(topic, 2)
@@ -124,7 +123,7 @@ def main(records: int, repeats: int, batch: int) -> None:
         rounds: dict[str, Callable[[BenchScene], EngineRival | NativeRival]] = {
             "Spark's own": lambda one: NativeJoin(one, "", records_per_batch=batch),
             "in windows, early": lambda one: EngineRival(one, plan_window_join(), batch),
-            "of near records": lambda one: EngineRival(one, plan_interval_join(), batch),
+            "interval": lambda one: EngineRival(one, plan_interval_join(), batch),
         }
         for make in rounds.values():
             time_rival(make(one), 2 * records)
@@ -132,8 +131,8 @@ def main(records: int, repeats: int, batch: int) -> None:
         for _ in range(repeats):
             for name, make in rounds.items():
                 took[name].append(time_rival(make(one), 2 * records))
-    told = f"{records:,} records in each topic, {batch:,} to a batch, {repeats} repeats"
-    title = f"{told}: median (least to greatest)"
+    setup = f"{records:,} records in each topic, {batch:,} per batch, {repeats} repeats"
+    title = f"{setup}: median (least to greatest)"
     table = Table("", "records/s", "of Spark's own", title=title)
     for name, seconds in took.items():
         shares = [rival / mine for mine, rival in zip(seconds, took["Spark's own"], strict=True)]
@@ -149,8 +148,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=200_000)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument(
-        "--batch", type=int, default=100_000, help="records of both topics that a batch takes"
-    )
+    parser.add_argument("--batch", type=int, default=100_000, help="records per batch, of both topics")
     chosen = parser.parse_args()
     main(chosen.records, chosen.repeats, chosen.batch)

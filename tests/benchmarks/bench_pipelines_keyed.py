@@ -1,6 +1,6 @@
-"""The fold of functions with a memory alone, without Spark: key by key, and vectorized over all keys.
+"""Measures the fold of stateful functions without Spark: key by key, and vectorized over all keys.
 
-Each batch brings records of random keys to a state that knows all of them; every record gives a row, as in
+Each batch holds records of random keys, and the state holds all keys. Every record gives a row, as in
 `bench_pipelines_python`. `python -m tests.benchmarks.bench_pipelines_keyed [--records N] [--repeats N] [KEYS …]`.
 """
 
@@ -26,8 +26,8 @@ COLUMN_TYPES = {"device": pa.string(), "at": pa.int64(), "temperature": pa.float
 
 
 def make_records(records: int, keys: int, seed: int) -> pa.Table:
-    """Records as Spark sends them, of random keys, in two partitions."""
-    chance = np.random.default_rng(seed)
+    """Return records of random keys in two partitions, in the form that Spark sends."""
+    random = np.random.default_rng(seed)
     numbers = np.arange(records)
     return pa.table(
         {
@@ -36,49 +36,51 @@ def make_records(records: int, keys: int, seed: int) -> pa.Table:
             "_offset": numbers // 2,
             "_time": numbers,
             "at": numbers,
-            "device": [f"device-{key:07d}" for key in chance.integers(0, keys, records)],
-            "temperature": chance.random(records),
+            "device": [f"device-{key:07d}" for key in random.integers(0, keys, records)],
+            "temperature": random.random(records),
         }
     )
 
 
 def measure_rates(records: int, keys: int, repeats: int, *, vectorized: bool) -> list[float]:
-    """Records a second of each batch, after one that is not counted."""
+    """Return the records per second of each batch after the first."""
     stage = compile_stage(plan_stateful(vectorized=vectorized).only_stage, COLUMN_TYPES)
-    found: list[float] = []
+    rates: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         tree = trees.create_empty_tree(stage.state_schema)
         for batch in range(repeats + 1):
-            came = make_records(records, keys, batch)
-            moment = BatchTime(
+            batch_records = make_records(records, keys, batch)
+            batch_time = BatchTime(
                 batch, batch - 1 if batch else MIN_TIMESTAMP_MS, batch, MIN_TIMESTAMP_MS, MIN_TIMESTAMP_MS
             )
-            began = time.perf_counter()
-            outcome = process_batch(stage, tree, came, moment)
-            found.append(records / (time.perf_counter() - began))
+            started = time.perf_counter()
+            outcome = process_batch(stage, tree, batch_records, batch_time)
+            rates.append(records / (time.perf_counter() - started))
             tree = tree.with_run(outcome.changed_state, Path(folder) / f"run-{batch}.arrow")
-    return found[1:]
+    return rates[1:]
 
 
 def main(records: int, repeats: int, sizes: list[int]) -> None:
-    """Print records a second, for each number of keys."""
+    """Print records per second for each number of keys."""
     title = f"batches of {records:,} records, {repeats} repeats: median (least to greatest), records/s"
     table = Table("keys", "key by key", "vectorized", "times", title=title)
     for keys in sizes:
-        plain, at_once = (measure_rates(records, keys, repeats, vectorized=each) for each in (False, True))
-        times = [fast / slow for fast, slow in zip(at_once, plain, strict=True)]
+        by_key, vectorized = (
+            measure_rates(records, keys, repeats, vectorized=is_vectorized) for is_vectorized in (False, True)
+        )
+        speedups = [fast / slow for fast, slow in zip(vectorized, by_key, strict=True)]
         table.add_row(
             f"{keys:,}",
-            format_rate_spread(plain, ",.0f"),
-            format_rate_spread(at_once, ",.0f"),
-            format_rate_spread(times, ".1f"),
+            format_rate_spread(by_key, ",.0f"),
+            format_rate_spread(vectorized, ",.0f"),
+            format_rate_spread(speedups, ".1f"),
         )
     Console().print(table)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sizes", nargs="*", type=int, metavar="KEYS", help="how many keys there are")
+    parser.add_argument("sizes", nargs="*", type=int, metavar="KEYS", help="numbers of keys")
     parser.add_argument("--records", type=int, default=200_000)
     parser.add_argument("--repeats", type=int, default=7)
     chosen = parser.parse_args()

@@ -1,8 +1,8 @@
-"""What a batch of 1,000 rows costs a table of newest values that holds N: written, and committed.
+"""Measures the write and commit of 1,000 rows to a latest table with N rows.
 
-Where windows are touched decides it. `one window`: N keys in one window, those touched spread evenly over them.
-`newest of many`: an hour of windows of a minute, of which the newest is touched. `newest sessions`: N sessions that
-begin within an hour, of which the youngest are touched. No Spark is needed.
+The cost depends on the windows that a batch touches. `one window`: N keys in one window, of which the touched ones
+are spread evenly. `newest of many`: an hour of one-minute windows, of which the newest is touched. `newest
+sessions`: N sessions that start within an hour, of which the newest are touched. It needs no Spark.
 `python -m tests.benchmarks.bench_pipelines_latest [N …]`.
 """
 
@@ -46,11 +46,11 @@ PANE_SCHEMA = pa.schema(
 IntegerArray = np.ndarray
 
 
-def make_panes(device: IntegerArray, begin: IntegerArray, size: int, batch: int) -> pa.Table:
-    """A pane of each of these windows."""
+def make_panes(device: IntegerArray, window_start: IntegerArray, size: int, batch: int) -> pa.Table:
+    """Return a pane of each of these windows."""
     rows, random = len(device), np.random.default_rng(batch)
-    start = pa.array(begin).cast(TIMESTAMP_TYPE)
-    end = pa.array(begin + size).cast(TIMESTAMP_TYPE)
+    start = pa.array(window_start).cast(TIMESTAMP_TYPE)
+    end = pa.array(window_start + size).cast(TIMESTAMP_TYPE)
     now = pa.array(np.full(rows, batch * 1_000_000)).cast(TIMESTAMP_TYPE)
     ones, number = pa.array(np.ones(rows, np.int64)), pa.array(np.full(rows, batch))
     names = pa.array(np.char.add("device-", device.astype("U8")))
@@ -61,20 +61,20 @@ def make_panes(device: IntegerArray, begin: IntegerArray, size: int, batch: int)
 
 
 def make_one_window(total: int, batch: int | None) -> pa.Table:
-    """All windows of the table, or those that a batch touches."""
+    """Return keys in one window: all of them, or those that a batch touches."""
     every = np.arange(total)
     device = every if batch is None else every[batch :: total // TOUCHED_ROWS][:TOUCHED_ROWS]
     return make_panes(device, np.zeros(len(device), np.int64), HOUR_US, batch or 0)
 
 
 def make_newest_windows(total: int, batch: int | None) -> pa.Table:
-    """An hour of windows of a minute."""
+    """Return an hour of one-minute windows."""
     device = np.arange(total) if batch is None else total - 1 - np.arange(TOUCHED_ROWS) * 60
     return make_panes(device // 60, device % 60 * MINUTE_US, MINUTE_US, batch or 0)
 
 
 def make_newest_sessions(total: int, batch: int | None) -> pa.Table:
-    """Sessions that begin one after the other."""
+    """Return sessions that start one after the other."""
     device = np.arange(total) if batch is None else total - 1 - np.arange(TOUCHED_ROWS)
     return make_panes(device, device * (HOUR_US // total), MINUTE_US, batch or 0)
 
@@ -87,20 +87,20 @@ TABLE_SHAPES: dict[str, tuple[Callable[[int, int | None], pa.Table], int]] = {
 
 
 def measure_shape(shape: str, total: int, folder: Path) -> tuple[list[float], int]:
-    """The median batch, the quickest, the slowest and its processor time in milliseconds, and files written."""
+    """Return the median, fastest and slowest batch and the median CPU time in milliseconds, and the file count."""
     touched, span = TABLE_SHAPES[shape]
     table = LatestTable(folder / shape / str(total), to_latest_schema(PANE_SCHEMA), "bench", ["device"], span)
     table.commit(0, table.write(touched(total, None), 0, 0), 0)
-    taken, worked = [], []
+    wall_ms, cpu_ms = [], []
     for batch in range(1, REPEATS + 2):
         rows = touched(total, batch)
-        began, busy = time.perf_counter(), time.process_time()
+        started, cpu_started = time.perf_counter(), time.process_time()
         table.commit(batch, table.write(rows, batch, batch), batch)
-        taken.append((time.perf_counter() - began) * 1000)
-        worked.append((time.process_time() - busy) * 1000)
-    taken = taken[1:]
-    middle = [statistics.median(taken), min(taken), max(taken), statistics.median(worked[1:])]
-    return middle, len(list(table.path.glob("*.parquet")))
+        wall_ms.append((time.perf_counter() - started) * 1000)
+        cpu_ms.append((time.process_time() - cpu_started) * 1000)
+    wall_ms = wall_ms[1:]
+    figures = [statistics.median(wall_ms), min(wall_ms), max(wall_ms), statistics.median(cpu_ms[1:])]
+    return figures, len(list(table.path.glob("*.parquet")))
 
 
 def main(sizes: tuple[int, ...] = TABLE_SIZES) -> None:
@@ -110,8 +110,8 @@ def main(sizes: tuple[int, ...] = TABLE_SIZES) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         for shape in TABLE_SHAPES:
             for total in sizes:
-                figured, files = measure_shape(shape, total, Path(scratch))
-                times = [f"{each:.0f} ms" for each in figured]
+                milliseconds, files = measure_shape(shape, total, Path(scratch))
+                times = [f"{value:.0f} ms" for value in milliseconds]
                 figures.add_row(shape, f"{total:,}", *times, str(files))
     Console().print(figures)
 

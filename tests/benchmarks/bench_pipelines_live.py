@@ -1,8 +1,8 @@
-"""From record to row in Delta while records flow: the engine against hand-written native windows, in turns.
+"""Measures the latency from a record to its row in Delta: the engine against native windows, one after the other.
 
-Every record of the measured seconds counts, from its own timestamp to the commit of the batch that holds it. Each
-repeat is a stretch of a stream that has run for a while; engine and rival take turns over topics of their own.
-`python -m tests.benchmarks.bench_pipelines_live [records a second …]`.
+The latency of each record is from its timestamp to the commit of its batch. Each repeat is an interval of a stream
+that has warmed up. The engine and the rival read separate topics.
+`python -m tests.benchmarks.bench_pipelines_live [records per second …]`.
 """
 
 import statistics
@@ -34,41 +34,41 @@ LatencyArray = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
 def read_record_timestamps(one: BenchScene, topic: str, partition: int, records: int) -> LatencyArray:
-    """When each record of a partition was made, in milliseconds."""
+    """Return the timestamps of all records of a partition, in milliseconds."""
     consumer = Consumer(
         {"bootstrap.servers": one.broker.bootstrap, "group.id": "bench", "fetch.min.bytes": 65536}
     )
-    found = np.empty(records)
+    timestamps = np.empty(records)
     try:
         consumer.assign([TopicPartition(topic, partition, 0)])
-        have = 0
-        while have < records:
+        count = 0
+        while count < records:
             for message in consumer.consume(10_000, timeout=5):
-                found[have] = message.timestamp()[1]
-                have += 1
+                timestamps[count] = message.timestamp()[1]
+                count += 1
     finally:
         consumer.close()
-    return found
+    return timestamps
 
 
 def compute_latencies(one: BenchScene, topic: str, rival: EngineRival | NativeRival) -> list[LatencyArray]:
-    """Each stretch's latencies, in milliseconds."""
-    seen: dict[int, list[tuple[int, int, float]]] = {}
-    for at, spans in rival.committed:
+    """Return the latencies of each interval, in milliseconds."""
+    batches_by_partition: dict[int, list[tuple[int, int, float]]] = {}
+    for committed_at, spans in rival.committed:
         for partition, start, end in spans:
-            seen.setdefault(partition, []).append((start, end, at * 1000))
-    stretches: list[list[LatencyArray]] = [[] for _ in range(REPEATS)]
-    for partition, batches in seen.items():
-        made = read_record_timestamps(one, topic, partition, batches[-1][1])
-        visible = np.concatenate([np.full(end - start, at) for start, end, at in batches])
-        which = ((made - made[0]) / 1000 - WARM_UP_SECONDS) // INTERVAL_SECONDS
-        for stretch in range(REPEATS):
-            stretches[stretch].append((visible - made)[which == stretch])
-    return [np.concatenate(parts) for parts in stretches]
+            batches_by_partition.setdefault(partition, []).append((start, end, committed_at * 1000))
+    intervals: list[list[LatencyArray]] = [[] for _ in range(REPEATS)]
+    for partition, batches in batches_by_partition.items():
+        made_at = read_record_timestamps(one, topic, partition, batches[-1][1])
+        visible_at = np.concatenate([np.full(end - start, at) for start, end, at in batches])
+        interval_numbers = ((made_at - made_at[0]) / 1000 - WARM_UP_SECONDS) // INTERVAL_SECONDS
+        for number in range(REPEATS):
+            intervals[number].append((visible_at - made_at)[interval_numbers == number])
+    return [np.concatenate(parts) for parts in intervals]
 
 
 def measure_stream(one: BenchScene, rate: int, kind: str) -> list[LatencyArray]:
-    """Run a stream while records flow."""
+    """Run a stream while records are written, and return the latencies of each interval."""
     topic = f"live-{kind}-{rate}"
     one.broker.create_topic(topic, 2)
     rival: EngineRival | NativeRival = (
@@ -87,7 +87,7 @@ def measure_stream(one: BenchScene, rate: int, kind: str) -> list[LatencyArray]:
 
 
 def format_latency_spread(values: Sequence[float], unit: str = " ms") -> str:
-    """The median, and the least and greatest."""
+    """Return the median with the least and the greatest value."""
     form = ".2f" if unit == "" else ".0f"
     return f"{statistics.median(values):{form}} ({min(values):{form}} to {max(values):{form}}){unit}"
 
@@ -97,10 +97,10 @@ def main(rates: Sequence[int]) -> None:
     table = Table("records/s", "", "ours", "native", "ours / native", title="record to row visible in Delta")
     with open_scene() as one:
         for rate in rates:
-            found = {kind: measure_stream(one, rate, kind) for kind in ("ours", "native")}
+            latencies = {kind: measure_stream(one, rate, kind) for kind in ("ours", "native")}
             for quantile in (50, 99):
                 mine, theirs = (
-                    [float(np.percentile(stretch, quantile)) for stretch in found[kind]]
+                    [float(np.percentile(interval, quantile)) for interval in latencies[kind]]
                     for kind in ("ours", "native")
                 )
                 ratios = [a / b for a, b in zip(mine, theirs, strict=True)]

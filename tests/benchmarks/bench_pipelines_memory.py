@@ -1,8 +1,8 @@
-"""Memory over an hour at constant load, by a fast clock: an hour of event time, batch by batch, as fast as it goes.
+"""Measures memory over a simulated hour at constant load: an hour of event time, batch by batch, without waiting.
 
-Windows of ten seconds with corrections for a minute, so that state comes and goes all the time. Printed is what the
-Python process and Spark's Java machine hold, in each twelfth of the hour. At the end of each another process merges
-small files, as maintenance does beside a stream: who writes a table keeps a list of its files, and what each holds.
+Windows of ten seconds accept late records for a minute, so the state changes all the time. The table shows the
+memory of the Python process and of Spark's JVM in each twelfth of the hour. At the end of each, another process
+merges small files like maintenance does, because the writer of a table keeps the list of its files in memory.
 `python -m tests.benchmarks.bench_pipelines_memory [RECORDS_PER_SECOND] [SECONDS_PER_BATCH]`.
 """
 
@@ -43,7 +43,7 @@ START_MS = 1_700_000_000_000
 
 
 def read_command_line(child: psutil.Process) -> str:
-    """How a process was begun; nothing of one that has just ended."""
+    """Return the command line of a process; empty if it has just ended."""
     try:
         return " ".join(child.cmdline())
     except psutil.Error:
@@ -51,22 +51,22 @@ def read_command_line(child: psutil.Process) -> str:
 
 
 def measure_memory_mb() -> tuple[float, float]:
-    """Megabytes of this process, and of the Java machine of Spark."""
-    me = psutil.Process(os.getpid())
-    java = [child for child in me.children(recursive=True) if "SparkSubmit" in read_command_line(child)]
-    return me.memory_info().rss / 2**20, sum(child.memory_info().rss for child in java) / 2**20
+    """Return the megabytes of this process and of Spark's JVM."""
+    process = psutil.Process(os.getpid())
+    jvms = [child for child in process.children(recursive=True) if "SparkSubmit" in read_command_line(child)]
+    return process.memory_info().rss / 2**20, sum(jvm.memory_info().rss for jvm in jvms) / 2**20
 
 
-def merge_tables(warehouse: Path, tables: Sequence[str], whose: str) -> int:
-    """Merge the small files of tables that only grow; returns how many there were."""
-    there = [warehouse / table for table in tables if is_delta_table(warehouse / table)]
-    return sum(merge_small_files(table, whose, now_ms()).merged_files for table in there)
+def merge_tables(warehouse: Path, tables: Sequence[str], stream: str) -> int:
+    """Merge the small files of append-only tables, and return the number of merged files."""
+    existing = [warehouse / table for table in tables if is_delta_table(warehouse / table)]
+    return sum(merge_small_files(table, stream, now_ms()).merged_files for table in existing)
 
 
-def send_records(producer: Producer, records: int, rate: int, begin: int) -> None:
-    """Write records whose event times go on from a moment, and wait until the broker has them."""
+def send_records(producer: Producer, records: int, rate: int, start_ms: int) -> None:
+    """Write records with event times from `start_ms` on, and wait until the broker has acknowledged them."""
     for number in range(records):
-        at = begin + number * 1_000 // rate
+        at = start_ms + number * 1_000 // rate
         record = {"device": f"d{number % KEY_COUNT}", "at": at, "temperature": number % 800 / 10}
         producer.produce(HOUR_TOPIC, json.dumps(record).encode(), partition=number % 2)
         producer.poll(0)
@@ -74,7 +74,7 @@ def send_records(producer: Producer, records: int, rate: int, begin: int) -> Non
 
 
 def main(rate: int = 300, seconds: int = 5) -> None:
-    """Write a stretch, wait until it is in the table, look, and so on for an hour."""
+    """For each interval of a simulated hour, write records, wait for the commit, and measure memory."""
     plan = plan_mean_by_device(
         HOUR_TOPIC,
         Fixed(10_000),
@@ -83,31 +83,33 @@ def main(rate: int = 300, seconds: int = 5) -> None:
         max_out_of_orderness=1_000,
     )
     plan = replace(plan, stages=(replace(plan.only_stage, lateness=60_000),))
-    stretches, records = HOUR_SECONDS // seconds, rate * seconds
-    size = stretches // SLICE_COUNT
-    seen: list[tuple[float, float]] = []
+    interval_count, records = HOUR_SECONDS // seconds, rate * seconds
+    slice_size = interval_count // SLICE_COUNT
+    samples: list[tuple[float, float]] = []
     files: list[int] = []
-    # A process of its own, begun afresh: what it takes to merge is none of the stream's memory.
-    beside = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
-    with open_scene() as one, beside:
+    # A spawned process, so that the memory of merging does not count as the stream's.
+    merger = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
+    with open_scene() as one, merger:
         one.broker.create_topic(HOUR_TOPIC, 2)
         producer = Producer({"bootstrap.servers": one.broker.bootstrap, "linger.ms": 2, "log_level": 0})
         rival = EngineRival(one, plan)
         rival.start()
-        for stretch in track(range(stretches), "an hour", console=Console(stderr=True), transient=True):
-            send_records(producer, records, rate, START_MS + stretch * seconds * 1_000)
-            wait_until_read(rival, records * (stretch + 1))
-            seen.append(measure_memory_mb())
-            if (stretch + 1) % size == 0:
+        for number in track(range(interval_count), "an hour", console=Console(stderr=True), transient=True):
+            send_records(producer, records, rate, START_MS + number * seconds * 1_000)
+            wait_until_read(rival, records * (number + 1))
+            samples.append(measure_memory_mb())
+            if (number + 1) % slice_size == 0:
                 files.append(
-                    beside.submit(merge_tables, rival.warehouse, list_owned_paths(plan), plan.name).result()
+                    merger.submit(merge_tables, rival.warehouse, list_owned_paths(plan), plan.name).result()
                 )
         rival.stop()
-    title = f"{rate} records a second, {records * stretches:,} in all"
+    title = f"{rate} records per second, {records * interval_count:,} in total"
     table = Table("of the hour", "Python, MB", "Java, MB", "files merged", title=title)
     for part in range(SLICE_COUNT):
-        some = seen[part * size : (part + 1) * size]
-        columns = [f"{statistics.median(one[which] for one in some):,.0f}" for which in (0, 1)]
+        part_samples = samples[part * slice_size : (part + 1) * slice_size]
+        columns = [
+            f"{statistics.median(sample[column] for sample in part_samples):,.0f}" for column in (0, 1)
+        ]
         table.add_row(f"{part * 5} to {part * 5 + 5} min", *columns, str(files[part]))
     Console().print(table)
 

@@ -1,13 +1,12 @@
-"""Python for each key: functions with a memory, and windows, against hand-written `transformWithState`.
+"""Measures Python for each key: stateful functions, and windows, against hand-written `transformWithState`.
 
-All read the same topic with the same records to a batch, in turns, after a round that is not counted. Each key's
-records are counted, and every record gives a row with the count so far; the rival keeps the count in Spark's state,
-once with a function over rows and once over pandas frames, and writes to Delta as the native rival does.
+All read the same topic with equal batches, in turns, after a warm-up round. The records of each key are counted,
+and every record gives a row with the count so far. The rival keeps the count in Spark's state, once with a function
+over rows and once over pandas frames, and writes to Delta like the native rival.
 
-Two rates are printed of each. One is over all records from the start of the stream, as somebody has it who catches
-up: it holds the start of a query and its first batch, which cost the same however many records there are. The other
-is over the records after the first batch, from its commit to the last: what each does while it runs. Neither waits
-for records, for they lie in the topic before anybody starts.
+Two rates are printed. One is over all records from the start of the stream, as in a catch-up: it includes the start
+of the query and its first batch, whose cost does not depend on the number of records. The other is over the records
+after the first batch, from its commit to the last one. All records are in the topic before a stream starts.
 `python -m tests.benchmarks.bench_pipelines_python [--records N] [--keys N] [--repeats N]`.
 """
 
@@ -49,31 +48,31 @@ OVER_ROWS_LABEL, OVER_FRAMES_LABEL = "transformWithState, rows", "transformWithS
 
 @dataclass(frozen=True)
 class SeenCount:
-    """How many records a key had."""
+    """The number of records of a key so far."""
 
     number: int = 0
 
 
 def number_records(call: KeyContext[SeenCount]) -> KeyUpdate[SeenCount]:
-    """A row for each record, with its number."""
+    """Return a row for each record, with its number."""
     before = (call.state or SeenCount()).number
     rows = [OutputRow({"number": before + n}, read.time) for n, read in enumerate(call.records, start=1)]
     return KeyUpdate(SeenCount(before + len(rows)), rows)
 
 
 def number_records_vectorized(calls: KeyBatchContext) -> KeyBatchUpdate:
-    """The same for all keys of a batch."""
+    """Do the same for all keys of a batch."""
     key = calls.records.column("_key").to_numpy()
     before = calls.states.column("number").fill_null(0).to_numpy()
-    begins = np.searchsorted(key, np.arange(len(before)))
-    number = before[key] + np.arange(len(key)) - begins[key] + 1
+    starts = np.searchsorted(key, np.arange(len(before)))
+    number = before[key] + np.arange(len(key)) - starts[key] + 1
     after = before + np.bincount(key, minlength=len(before))
     rows = pa.table({"_key": key, "_at": calls.records.column("_time"), "number": number})
     return KeyBatchUpdate(pa.table({"number": after}), rows)
 
 
 def plan_stateful(*, vectorized: bool = False) -> Plan:
-    """The same as a plan."""
+    """Return a plan of the stateful function."""
     plan = plan_mean_by_device(CATCHUP_TOPIC, Fixed(10_000))
     function = function_ref(number_records_vectorized if vectorized else number_records)
     returns = (Column("number", "BIGINT"),)
@@ -85,7 +84,7 @@ def plan_stateful(*, vectorized: bool = False) -> Plan:
 
 
 def make_processors() -> tuple[Any, Any]:
-    """The rivals: over rows, and over frames."""
+    """Return the processors of the rivals: over rows, and over frames."""
     import pandas as pd
     from pyspark.sql import Row as SparkRow
     from pyspark.sql.streaming import StatefulProcessor
@@ -94,7 +93,7 @@ def make_processors() -> tuple[Any, Any]:
         """Numbers the records of a key, one by one."""
 
         def init(self, handle: Any) -> None:
-            """Name the state."""
+            """Declare the state."""
             self.count = handle.getValueState("count", "number BIGINT")
 
         def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803
@@ -130,8 +129,8 @@ class NativeStateful(NativeRival):
     frames: bool = False
 
     def start(self) -> None:
-        """Begin to read."""
-        folder = self.scene.fresh("stateful")
+        """Start to read."""
+        folder = self.scene.new_folder("stateful")
         checkpoint, table = folder / "checkpoint", str(folder / "table")
 
         def write(rows: "DataFrame", batch: int) -> None:
@@ -156,18 +155,18 @@ class NativeStateful(NativeRival):
 
 @dataclass(frozen=True)
 class CatchupRates:
-    """Records a second: of all from the start of the stream, and of those after the first batch while it ran."""
+    """Records per second: of all records from the start of the stream, and of those after the first batch."""
 
     whole: float
     running: float
 
 
 def measure_rates(rival: EngineRival | NativeRival, records: int) -> CatchupRates:
-    """Have one of them read all records."""
-    took = time_rival(rival, records)
-    held = [(at, sum(end - start for _, start, end in spans)) for at, spans in rival.committed]
-    (first, begun), *_, (last, _) = [(at, count) for at, count in held if count]
-    return CatchupRates(records / took, (records - begun) / (last - first))
+    """Run one of them over all records, and return its rates."""
+    seconds = time_rival(rival, records)
+    batches = [(at, sum(end - start for _, start, end in spans)) for at, spans in rival.committed]
+    (first, first_count), *_, (last, _) = [(at, count) for at, count in batches if count]
+    return CatchupRates(records / seconds, (records - first_count) / (last - first))
 
 
 def main(records: int, keys: int, repeats: int) -> None:
@@ -196,7 +195,7 @@ def main(records: int, keys: int, repeats: int) -> None:
 
 
 def tabulate_rates(title: str, found: Mapping[str, Sequence[float]]) -> Table:
-    """Records a second of each, and as a multiple of each rival's in the same round."""
+    """Return a table of records per second, also as a multiple of each rival's in the same round."""
     table = Table("", "records/s", "times that over rows", "times that over frames", title=title)
     for name, mine in found.items():
         shares = [
@@ -219,6 +218,6 @@ if __name__ == "__main__":
     chosen = parser.parse_args()
     if chosen.records <= 500_000:
         parser.error(
-            "--records is one batch or less: give more than 500,000, or nothing is left after the first"
+            "--records must be above 500,000: with a single batch no records are left after the first"
         )
     main(chosen.records, chosen.keys, chosen.repeats)

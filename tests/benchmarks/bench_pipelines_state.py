@@ -1,8 +1,8 @@
-"""What a batch costs that touches 10,000 of N open windows, and how soon a stream with N of them goes on.
+"""Measures a batch that touches 10,000 of N open windows, and the restart of a stream with N open windows.
 
-On the driver no Spark is needed: the fold, the files of the state and the journal are all that grows with N. With
-`--executors` the same batches are folded there, which costs a job each. States are built by the engine itself,
-batch by batch, with the merges of runs that this brings.
+On the driver no Spark is needed: only the fold, the state files and the journal grow with N. With `--executors` the
+same batches are folded in executors, with one job each. The engine builds the states batch by batch, and merges
+runs as usual.
 `python -m tests.benchmarks.bench_pipelines_state [--executors] [N …]`.
 """
 
@@ -50,7 +50,7 @@ from penstock.stream import after_watermark, count, mean
 JAR_FOLDER = Path(__file__).resolve().parents[2] / ".penstock" / "jars"
 WINDOW_COUNTS = (100_000, 1_000_000, 5_000_000)
 BUILD_BATCHES = 20
-"""Batches in which a state is built, whatever its size: tables and journal are equally old then."""
+"""The batches that build a state of any size, so that tables and journal have equally many versions."""
 
 TOUCHED_WINDOWS = 10_000
 REPEATS = 15
@@ -71,17 +71,17 @@ BENCH_SOURCE = PlanSource(
 COLUMN_TYPES = {"device": pa.int64(), "at": pa.int64(), "temperature": pa.float64()}
 
 
-class StubReading:
-    """A batch that brings one record to each of some devices."""
+class StubBatchInput:
+    """The input of a batch with one record for each of some devices."""
 
     def __init__(self, stage: CompiledStage, devices: np.ndarray) -> None:
         self._stage = stage
         self._devices = devices
 
     def compute_partials(self) -> pa.Table:
-        """A row for each device, as Spark would send it."""
+        """Return a row for each device, in the form that Spark sends."""
         rows = len(self._devices)
-        known = {
+        columns = {
             "_topic": pa.array(["readings"] * rows),
             "_partition": pa.array(np.zeros(rows, np.int32)),
             "_fate": pa.nulls(rows, pa.string()),
@@ -93,14 +93,14 @@ class StubReading:
         }
         ones = pa.array(np.ones(rows, np.int64))
         schema = pa.schema([*ACCOUNT_SCHEMA, *self._stage.partial_schema])
-        return pa.table([known.get(field.name, ones) for field in schema], schema=schema)
+        return pa.table([columns.get(field.name, ones) for field in schema], schema=schema)
 
     def read_invalid_records(self) -> pa.Table:
-        """Not asked for: every record is good."""
+        """Fail: every record is valid."""
         raise AssertionError
 
     def read_late_records(self, windows: pa.Table) -> pa.Table:
-        """Not asked for: no record is late."""
+        """Fail: no record is late."""
         raise AssertionError
 
 
@@ -112,51 +112,51 @@ class StateBench:
         self._placement = placement
         self._stage = compile_stage(BENCH_STAGE, COLUMN_TYPES)
         self._read = 0
-        self.engine = self.opened()
+        self.engine = self.open_engine()
 
-    def opened(self) -> BatchEngine:
-        """An engine over the folder that has not resumed yet."""
+    def open_engine(self) -> BatchEngine:
+        """Return an engine over the folder that has not resumed yet."""
         plan = Plan("bench", (BENCH_SOURCE,), (BENCH_STAGE,))
         graph = compile_graph(plan, {BENCH_STAGE.name: COLUMN_TYPES})
         tables = StreamTables(plan, graph, self._folder / "warehouse")
-        right = WriteFence("bench", 1, lambda: True)
+        fence = WriteFence("bench", 1, lambda: True)
         directory = self._folder / "stream"
         rules = collect_watermark_rules([BENCH_SOURCE])
         return BatchEngine(
-            graph, rules, directory, tables, right, lambda _: None, EngineOptions(placement=self._placement)
+            graph, rules, directory, tables, fence, lambda _: None, EngineOptions(placement=self._placement)
         )
 
     def batch(self, devices: np.ndarray) -> float:
-        """Seconds for a batch with a record of each device."""
+        """Run a batch with a record of each device, and return its seconds."""
         span = OffsetRange("readings", 0, self._read, self._read + len(devices))
         self._read = span.end
 
-        def read(_: BatchIntent) -> BatchInput:
-            return StubReading(self._stage, devices)
+        def open_input(_: BatchIntent) -> BatchInput:
+            return StubBatchInput(self._stage, devices)
 
         number = 0 if self.engine.last_outcome is None else self.engine.last_outcome.batch_id + 1
-        began = time.perf_counter()
-        self.engine.run_data_batch(number, 1_000_000 + number, (span,), read)
-        return time.perf_counter() - began
+        started = time.perf_counter()
+        self.engine.run_data_batch(number, 1_000_000 + number, (span,), open_input)
+        return time.perf_counter() - started
 
     def build(self, windows: int) -> None:
-        """Open so many windows."""
+        """Open this many windows."""
         parts = np.array_split(np.arange(windows), BUILD_BATCHES)
         for part in track(parts, f"{windows:,} windows", console=Console(stderr=True), transient=True):
             self.batch(part)
 
-    def restarted(self) -> float:
-        """Seconds from a new engine to the end of its first batch."""
-        began = time.perf_counter()
-        self.engine = self.opened()
+    def restart(self) -> float:
+        """Restart the engine, and return the seconds until the end of its first batch."""
+        started = time.perf_counter()
+        self.engine = self.open_engine()
         self.engine.resume()
         self.batch(np.arange(TOUCHED_WINDOWS))
-        return time.perf_counter() - began
+        return time.perf_counter() - started
 
 
 @contextlib.contextmanager
 def choose_placement(*, executors: bool) -> Iterator[Placement]:
-    """Where batches are folded: all on the driver, or all in the executors of a session of our own."""
+    """Yield the placement of batches: all on the driver, or all in the executors of a new session."""
     if not executors:
         yield DRIVER_ONLY
         return
@@ -183,24 +183,24 @@ def main(sizes: list[int], *, executors: bool) -> None:
         title=title,
     )
     least = 0.0
-    chance = np.random.default_rng(1)
+    random = np.random.default_rng(1)
     with choose_placement(executors=executors) as placement:
         for size in sizes:
             with tempfile.TemporaryDirectory() as scratch:
                 bench = StateBench(Path(scratch), placement)
                 bench.build(size)
                 took = [
-                    bench.batch(chance.choice(size, TOUCHED_WINDOWS, replace=False)) for _ in range(REPEATS)
+                    bench.batch(random.choice(size, TOUCHED_WINDOWS, replace=False)) for _ in range(REPEATS)
                 ]
-                again = bench.restarted()
-                held = sum(
+                restart_s = bench.restart()
+                state_bytes = sum(
                     path.stat().st_size for path in (Path(scratch) / "stream" / "state").rglob("run-*")
                 )
-            middle = statistics.median(took)
-            least = least or middle
-            spread = f"{middle * 1000:.0f} ms ({min(took) * 1000:.0f} to {max(took) * 1000:.0f})"
-            on_disk = f"{held / 2**20:,.0f} MiB"
-            table.add_row(f"{size:,}", spread, f"{middle / least:.2f}", f"{again:.2f} s", on_disk)
+            median = statistics.median(took)
+            least = least or median
+            spread = f"{median * 1000:.0f} ms ({min(took) * 1000:.0f} to {max(took) * 1000:.0f})"
+            on_disk = f"{state_bytes / 2**20:,.0f} MiB"
+            table.add_row(f"{size:,}", spread, f"{median / least:.2f}", f"{restart_s:.2f} s", on_disk)
     Console().print(table)
 
 

@@ -1,7 +1,7 @@
-"""What a batch costs a table in an object store, in requests: they take time there, and are paid for.
+"""Counts the requests of a batch to a table in an object store: requests take time and cost money.
 
-`python -m tests.benchmarks.bench_pipelines_store [batches]`; nothing needs to run for it. Times are those of a
-stand-in on this machine, and say nothing of a store that is far away.
+`python -m tests.benchmarks.bench_pipelines_store [batches]`; it needs no running service. The times are those of a
+local stand-in, and do not apply to a remote store.
 """
 
 import os
@@ -21,7 +21,7 @@ TABLE_SCHEMA = pa.schema([("n", pa.int64())])
 
 
 def main(batches: int = 100) -> None:
-    """Count, and print."""
+    """Commit batches, and print the requests of each kind."""
     os.environ.update(
         AWS_ACCESS_KEY_ID="bench", AWS_SECRET_ACCESS_KEY="bench", AWS_EC2_METADATA_DISABLED="true"
     )
@@ -29,14 +29,16 @@ def main(batches: int = 100) -> None:
         log = Path(folder) / "requests"
         with log.open("w") as file, run_object_store(file) as store:
             table = LogTable(ObjectStorePath(f"s3://{TEST_BUCKET}/log", store), TABLE_SCHEMA, "bench")
-            before, began = log.read_text("utf-8"), time.perf_counter()
+            before, started = log.read_text("utf-8"), time.perf_counter()
             for number in range(batches):
                 table.commit(number, table.write(pa.table({"n": [1]}, TABLE_SCHEMA), number, number), number)
-            took = (time.perf_counter() - began) * 1000 / batches
-        asked = log.read_text("utf-8").removeprefix(before)
-    told = {kind: asked.count(f"{kind} /") / batches for kind in ("GET", "HEAD", "PUT")}
-    kinds = ", ".join(f"{count:.1f} {kind}" for kind, count in told.items())
-    Console().print(f"a batch of one row: {sum(told.values()):.1f} requests ({kinds}), {took:.0f} ms here")
+            batch_ms = (time.perf_counter() - started) * 1000 / batches
+        request_log = log.read_text("utf-8").removeprefix(before)
+    counts = {kind: request_log.count(f"{kind} /") / batches for kind in ("GET", "HEAD", "PUT")}
+    kinds = ", ".join(f"{count:.1f} {kind}" for kind, count in counts.items())
+    Console().print(
+        f"a batch of one row: {sum(counts.values()):.1f} requests ({kinds}), {batch_ms:.0f} ms locally"
+    )
 
 
 if __name__ == "__main__":

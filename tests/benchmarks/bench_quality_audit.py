@@ -74,7 +74,7 @@ def build_scope(one: BenchScene, plan: Plan, folder: Path) -> AuditScope:
 
 def run_bounded_plan(one: BenchScene, plan: Plan) -> None:
     """Run the pipeline over the topic to its end."""
-    place = one.fresh("bounded")
+    place = one.new_folder("bounded")
     stored = TopicSource(one.session, AUDITED_TOPIC, one.broker.bootstrap)
     run_bounded(plan, one.session, stored, BoundedRunConfig(place / "run", place / "tables"), now_ms)
 

@@ -29,7 +29,7 @@ def measure_modes(rate: float, seconds: float) -> dict[str, list[float]]:
     """Run both modes, and return the latencies of each after a warm-up; AssertionError where alerts are wrong."""
     with open_scene() as one:
         found = run_both_modes(
-            AlertRelay(one.session, one.broker, one.fresh("relay")), rate, seconds, lambda _: None
+            AlertRelay(one.session, one.broker, one.new_folder("relay")), rate, seconds, lambda _: None
         )
     for mode, alerts in found.items():
         told = Counter(alert["payment"] for alert, _ in alerts)

@@ -1,7 +1,7 @@
 """Writes readings into a topic at a rate: `python -m tests.benchmarks.load BOOTSTRAP TOPIC RATE RECORDS KEYS`.
 
-Each record carries the moment at which it was made. With rate 0 it writes as fast as it can, with event times
-that rise by a millisecond every ten records.
+The timestamp of each record is the time at which it was made. With rate 0 it writes as fast as it can, with event
+times that rise by a millisecond every ten records.
 """
 
 import sys
@@ -14,10 +14,10 @@ SLICE_SECONDS = 0.01
 
 
 def write_live(producer: Producer, topic: str, rate: float, records: int, keys: int) -> None:
-    """Write so many records a second, in small slices."""
-    began, sent = time.monotonic(), 0
+    """Write records at this rate per second, in small slices."""
+    started, sent = time.monotonic(), 0
     while sent < records:
-        due = min(int((time.monotonic() - began) * rate), records)
+        due = min(int((time.monotonic() - started) * rate), records)
         now = now_ms()
         for number in range(sent, due):
             producer.produce(
@@ -29,7 +29,7 @@ def write_live(producer: Producer, topic: str, rate: float, records: int, keys: 
 
 
 def write_stored(producer: Producer, topic: str, records: int, keys: int) -> None:
-    """Write all of it as fast as the broker takes it."""
+    """Write all records as fast as the broker accepts them."""
     for number in range(records):
         while True:
             try:
@@ -41,7 +41,7 @@ def write_stored(producer: Producer, topic: str, records: int, keys: int) -> Non
 
 
 def main(bootstrap: str, topic: str, rate: float, records: int, keys: int) -> None:
-    """Write, and wait for what is in flight."""
+    """Write the records and wait until the broker has acknowledged them."""
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, "compression.type": "lz4"})
     if rate:
         write_live(producer, topic, rate, records, keys)

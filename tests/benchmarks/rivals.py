@@ -1,7 +1,6 @@
-"""What the engine is measured against, in the same session and over the same topic: hand-written native windows.
+"""The rival of the engine in benchmarks: hand-written Spark windows in the same session, over the same topic.
 
-Also what both need: a broker, a session, records that another process makes, and streams that can be asked how
-far they are.
+Also what both need: a broker, a session, a process that writes records, and the progress of streams.
 """
 
 import contextlib
@@ -60,17 +59,17 @@ class BenchScene:
     broker: LocalBroker
     session: "SparkSession"
     folder: Path
-    made: int = field(default=0)
+    folder_count: int = field(default=0)
 
-    def fresh(self, what: str) -> Path:
-        """A folder that nothing used before."""
-        self.made += 1
-        return self.folder / f"{self.made:04d}-{what}"
+    def new_folder(self, name: str) -> Path:
+        """Return a new folder."""
+        self.folder_count += 1
+        return self.folder / f"{self.folder_count:04d}-{name}"
 
 
 @contextlib.contextmanager
 def open_scene() -> Iterator[BenchScene]:
-    """Start a broker and a session in a scratch folder; both end with it."""
+    """Start a broker and a session in a scratch folder; both stop when the context ends."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         config = SparkSessionConfig(
@@ -88,7 +87,7 @@ def open_scene() -> Iterator[BenchScene]:
 def start_load(
     bootstrap: str, topic: str, rate: float, records: int, keys: int = KEY_COUNT
 ) -> "subprocess.Popen[bytes]":
-    """Have another process write records, so many a second (0: as fast as it can)."""
+    """Start a process that writes records at this rate per second; 0 means as fast as it can."""
     command = [
         sys.executable,
         "-m",
@@ -109,7 +108,7 @@ def plan_mean_by_device(
     trigger: Trigger | None = None,
     max_out_of_orderness: int = 10_000,
 ) -> Plan:
-    """Readings and mean temperature per device and window, with a pane at every batch."""
+    """Return a plan of readings and mean temperature per device and window, with a pane in every batch."""
     when = Default() if isinstance(window, OrderWindow) else trigger or repeatedly(after_count(1))
     outputs = (AggregateOutput("readings", count()), AggregateOutput("temperature", mean("temperature")))
     stage = Stage(
@@ -132,40 +131,40 @@ def plan_mean_by_device(
 
 @dataclass
 class EngineRival:
-    """The engine at work over a topic."""
+    """The engine over a topic."""
 
     scene: BenchScene
     plan: Plan
     records_per_batch: int = 500_000
     committed: list[tuple[float, Sequence[tuple[int, int, int]]]] = field(default_factory=list)
-    """When each batch was to be seen, and which offsets it held, partition by partition."""
+    """The time at which each batch became visible, and its ranges of offsets by partition."""
 
     def start(self) -> None:
-        """Begin to read."""
-        folder = self.scene.fresh("ours")
+        """Start to read."""
+        folder = self.scene.new_folder("ours")
         self.warehouse = folder / "warehouse"
         config = StreamConfig(
             self.scene.broker.bootstrap, folder / "stream", self.warehouse, self.records_per_batch
         )
-        right = WriteFence(self.plan.name, 1, lambda: True)
-        self.stream = LiveStream(self.plan, self.scene.session, config, right, self._told, now_ms)
+        fence = WriteFence(self.plan.name, 1, lambda: True)
+        self.stream = LiveStream(self.plan, self.scene.session, config, fence, self._record_batch, now_ms)
         self.stream.start()
 
     def stop(self) -> None:
-        """Finish the batch at work."""
+        """Finish the batch in progress and stop."""
         failure = self.stream.failure()
         self.stream.drain()
         if failure is not None:
             raise failure
 
-    def _told(self, outcome: BatchOutcome) -> None:
+    def _record_batch(self, outcome: BatchOutcome) -> None:
         spans = [(account.partition, account.start, account.end) for account in outcome.accounts]
         self.committed.append((time.time(), spans))
 
 
 @dataclass
 class NativeRival:
-    """Windows of Spark's own over a topic, each batch's updates appended to a Delta table."""
+    """Spark's own windows over a topic, with the updates of each batch appended to a Delta table."""
 
     scene: BenchScene
     topic: str
@@ -175,8 +174,8 @@ class NativeRival:
     query: "StreamingQuery | None" = None
 
     def start(self) -> None:
-        """Begin to read."""
-        folder = self.scene.fresh("native")
+        """Start to read."""
+        folder = self.scene.new_folder("native")
         checkpoint, table = folder / "checkpoint", str(folder / "table")
 
         def write(rows: "DataFrame", batch: int) -> None:
@@ -195,7 +194,7 @@ class NativeRival:
         self.query = writer.option("checkpointLocation", str(checkpoint)).start()
 
     def stop(self) -> None:
-        """Stop where it is."""
+        """Stop the query."""
         assert self.query is not None
         problem = self.query.exception()
         self.query.stop()
@@ -204,7 +203,7 @@ class NativeRival:
 
 
 def read_parsed(scene: BenchScene, topic: str, records_per_batch: int) -> "DataFrame":
-    """Records as columns, as everybody writes it."""
+    """Return the parsed records of a topic."""
     options: dict[str, Any] = {
         "kafka.bootstrap.servers": scene.broker.bootstrap,
         "subscribe": topic,
@@ -216,7 +215,7 @@ def read_parsed(scene: BenchScene, topic: str, records_per_batch: int) -> "DataF
 
 
 def aggregate_windows(records: "DataFrame", size: str) -> "DataFrame":
-    """Readings and mean temperature per device and window."""
+    """Return readings and mean temperature per device and window."""
     timed = records.selectExpr("*", "timestamp_millis(at) AS time").withWatermark("time", "10 seconds")
     from pyspark.sql.functions import avg, count, window
 
@@ -225,12 +224,12 @@ def aggregate_windows(records: "DataFrame", size: str) -> "DataFrame":
 
 
 def count_committed(rival: EngineRival | NativeRival) -> int:
-    """How many records are in what it has committed."""
+    """Return the number of committed records."""
     return sum(end - start for _, spans in list(rival.committed) for _, start, end in spans)
 
 
 def wait_until_read(rival: EngineRival | NativeRival, records: int) -> None:
-    """Wait until so many records are in what it has committed."""
+    """Wait until this many records are committed."""
     deadline = time.monotonic() + READ_TIMEOUT_S
     while count_committed(rival) < records:
         if time.monotonic() > deadline:
@@ -239,10 +238,10 @@ def wait_until_read(rival: EngineRival | NativeRival, records: int) -> None:
 
 
 def now_ms() -> int:
-    """The clock of the machine."""
+    """Return the current time in milliseconds."""
     return time.time_ns() // 1_000_000
 
 
 def make_reading(number: int, keys: int, at: int) -> bytes:
-    """One reading."""
+    """Return one reading as JSON."""
     return json.dumps({"device": f"d{number % keys}", "at": at, "temperature": number % 800 / 10}).encode()
