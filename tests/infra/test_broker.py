@@ -119,7 +119,7 @@ def test_a_broker_that_cannot_start_is_reported_at_once(tmp_path: Path, kafka_ja
     broker = LocalBroker.in_directory(tmp_path, kafka_jar_paths)
     broken = replace(broker.config, properties=(("num.io.threads", "many"),))
     format_storage(broker.config, kafka_jar_paths)
-    with pytest.raises(BrokerError, match="ended while it started"):
+    with pytest.raises(BrokerError, match="exited during startup"):
         LocalBroker(broken, kafka_jar_paths).start()
     assert "num.io.threads" in broker.read_log_tail()
 

@@ -65,7 +65,7 @@ def test_a_password_that_is_not_there_is_named(secured: KafkaAccess) -> None:
 
 
 def test_a_way_of_logging_in_that_we_do_not_know_is_refused(secured: KafkaAccess) -> None:
-    with pytest.raises(SecretError, match="AWS_MSK_IAM is not known here"):
+    with pytest.raises(SecretError, match="AWS_MSK_IAM is not supported"):
         kafka_client_config(replace(secured, mechanism="AWS_MSK_IAM"), "host")
 
 

@@ -25,9 +25,9 @@ FORMAT_TIMEOUT_S = 60.0
 
 
 def new_kafka_id() -> str:
-    """Make an id for a cluster or for a node's folder, in the form that Kafka takes.
+    """Create an id for a cluster or for a node's folder, in Kafka's format.
 
-    None begins with a dash: as a word of its own on a command line it would be taken for an option.
+    No id starts with a dash: on a command line it would be parsed as an option.
     """
     while True:
         kafka_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
@@ -46,12 +46,12 @@ class QuorumVoter:
 
     @property
     def address(self) -> str:
-        """Where the other nodes reach it."""
+        """Address at which the other nodes reach this voter."""
         return f"{self.host}:{self.port}"
 
     @property
     def initial_controller(self) -> str:
-        """The form in which Kafka's storage tool takes a first voter."""
+        """The voter in the format of Kafka's storage tool."""
         return f"{self.node_id}@{self.address}:{self.directory_id}"
 
 
@@ -72,16 +72,16 @@ class BrokerConfig:
     voters: tuple[QuorumVoter, ...] = ()
     heap_mb: int = 256
     properties: tuple[tuple[str, str], ...] = field(default=())
-    """Further lines of the server's configuration; they win over what is decided here."""
+    """Additional server properties; they override the computed ones."""
 
     @property
     def bootstrap(self) -> str:
-        """What a client is given to find this node."""
+        """Bootstrap address for clients."""
         return f"{self.host}:{self.port}"
 
     @property
     def data_directory(self) -> Path:
-        """Where the node keeps topics and metadata."""
+        """Folder of topics and metadata."""
         return self.directory / "data"
 
     @property
@@ -91,12 +91,12 @@ class BrokerConfig:
 
     @property
     def format_marker(self) -> Path:
-        """Stands only when formatting came to its end; holds the id of the cluster."""
+        """File with the cluster id; exists only after formatting has finished."""
         return self.directory / "formatted"
 
 
 def server_properties(config: BrokerConfig) -> dict[str, str]:
-    """Decide the node's configuration. Everything listens on the config's host, and nowhere else."""
+    """Compute the node's properties. All listeners bind to the config's host only."""
     replication_factor = str(min(3, max(1, len(config.voters))))
     min_in_sync = "2" if len(config.voters) > 2 else "1"
     controllers = [voter.address for voter in config.voters] or [f"{config.host}:{config.controller_port}"]
@@ -109,7 +109,7 @@ def server_properties(config: BrokerConfig) -> dict[str, str]:
         "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
         "controller.quorum.bootstrap.servers": ",".join(controllers),
         "log.dirs": str(config.data_directory),
-        "auto.create.topics.enable": "false",  # topics are code: a typing error must not make one
+        "auto.create.topics.enable": "false",  # topics are declared in contracts; a typo must not create one
         "default.replication.factor": replication_factor,
         "min.insync.replicas": min_in_sync,
         "offsets.topic.replication.factor": replication_factor,
@@ -120,7 +120,7 @@ def server_properties(config: BrokerConfig) -> dict[str, str]:
         "share.coordinator.state.topic.replication.factor": replication_factor,
         "share.coordinator.state.topic.min.isr": min_in_sync,
         "group.initial.rebalance.delay.ms": "0",
-        # A killed node is let in again only when its old session is over: 9 s by default.
+        # A killed node may rejoin only after its old session expires: 9 s by default.
         "broker.session.timeout.ms": "3000" if not config.voters else "9000",
         "broker.heartbeat.interval.ms": "500" if not config.voters else "2000",
         "num.network.threads": "2",
@@ -131,7 +131,7 @@ def server_properties(config: BrokerConfig) -> dict[str, str]:
 
 
 def broker_command(config: BrokerConfig, jars: Sequence[Path]) -> list[str]:
-    """Return the command that runs the node in the foreground; SIGTERM stops it in order."""
+    """Return the command that runs the node in the foreground; SIGTERM shuts it down cleanly."""
     return [*_java_command(config.heap_mb, jars), "kafka.Kafka", str(config.properties_file)]
 
 
@@ -139,7 +139,7 @@ def format_command(config: BrokerConfig, cluster_id: str, jars: Sequence[Path]) 
     """Return the command that prepares the node's data folder."""
     voters = ",".join(voter.initial_controller for voter in config.voters)
     quorum_options = ["--initial-controllers", voters] if config.voters else ["--standalone"]
-    # An identifier from elsewhere may begin with a dash: as a word of its own it would be taken for an option.
+    # An id from elsewhere may start with a dash; as a separate argument it would be parsed as an option.
     options = [
         f"--cluster-id={cluster_id}",
         "-c",
@@ -153,7 +153,7 @@ def format_command(config: BrokerConfig, cluster_id: str, jars: Sequence[Path]) 
 def format_storage(config: BrokerConfig, jars: Sequence[Path]) -> None:
     """Write the node's configuration, and prepare its data folder unless that was done before.
 
-    A preparation that was cut off is begun anew; data that a broker has written are never removed.
+    An interrupted preparation starts again; data written by a broker is never removed.
     """
     try:
         config.data_directory.mkdir(parents=True, exist_ok=True)
@@ -191,7 +191,7 @@ def wait_for_broker(
 
     def is_ready() -> bool:
         if not is_alive():
-            raise BrokerError(f"The broker at {bootstrap} ended while it started; its log says why.")
+            raise BrokerError(f"The broker at {bootstrap} exited during startup. See its log.")
         return (
             accepts_connections(host, int(port))
             and _count_live_brokers(admin_config, cluster_id) >= min_brokers
@@ -201,7 +201,7 @@ def wait_for_broker(
 
 
 def read_cluster_id(config: BrokerConfig) -> str | None:
-    """Return the id of the cluster that the node's data belong to; None before it was formatted."""
+    """Return the cluster id of the node's data; None before formatting."""
     return config.format_marker.read_text("utf-8").strip() if config.format_marker.exists() else None
 
 

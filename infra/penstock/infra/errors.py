@@ -15,23 +15,23 @@ class JavaMissingError(InfraError):
 
 
 class JarError(InfraError):
-    """The jars are not as the lock says they should be."""
+    """The jars do not match the lock."""
 
 
 class JarLockError(JarError):
-    """The lock of the jars cannot be read, or does not hold what was asked of it."""
+    """The lock of the jars cannot be read, or lacks an entry."""
 
 
 class JarDownloadError(JarError):
-    """Jars could not be fetched; those that arrived whole are kept, nothing else."""
+    """Jars could not be downloaded; complete ones are kept."""
 
 
 class JarMismatchError(JarError):
-    """A jar's SHA-256 is not the one in the lock; the jar was not kept."""
+    """The SHA-256 of a jar differs from the lock; the jar was discarded."""
 
 
 class PortInUseError(InfraError):
-    """A port that a server is to listen on is already in use."""
+    """A port that a server needs is already in use."""
 
 
 class BrokerError(InfraError):
@@ -39,7 +39,7 @@ class BrokerError(InfraError):
 
 
 class ManagedProcessError(InfraError):
-    """Base of what goes wrong with the programs that the process manager keeps."""
+    """Base of errors about programs of the process manager."""
 
 
 class ProcessManagerError(ManagedProcessError):
@@ -47,8 +47,8 @@ class ProcessManagerError(ManagedProcessError):
 
 
 class ProgramsNotReadyError(ManagedProcessError):
-    """Programs were started and did not become ready; the end of their logs is part of the message."""
+    """Programs were started but did not become ready; the message has the end of their logs."""
 
 
 class BootstrapError(InfraError):
-    """The checkout could not be made ready to run."""
+    """The checkout could not be set up."""

@@ -1,6 +1,6 @@
-"""Which Java runs the broker, Spark and Ivy.
+"""Finding the Java that runs the broker, Spark and Ivy.
 
-Only the standard library is used here: the bootstrap asks before anything is installed.
+Uses only the standard library, because the bootstrap calls it before anything is installed.
 """
 
 import os
@@ -14,17 +14,17 @@ from pathlib import Path
 from penstock.infra.errors import JavaMissingError
 
 MIN_JAVA_VERSION = 17
-"""Spark 4.2 and Kafka 4.3 run on nothing older."""
+"""The oldest version that runs both Spark 4.2 and Kafka 4.3."""
 
 JAVA_PACKAGES = ("openjdk-17-jre-headless", "openjdk-21-jre-headless", "default-jre-headless")
-"""Names to try in turn: distributions carry different versions."""
+"""Package names to try in order; distributions have different versions."""
 
 SYSTEM_JVM_DIRECTORY = Path("/usr/lib/jvm")
 
 
 @dataclass(frozen=True)
 class JavaRuntime:
-    """A Java that was found: its home folder and its feature version (17, 21 …)."""
+    """A Java runtime: its home folder and its feature version (17, 21 …)."""
 
     home: Path
     version: int
@@ -58,7 +58,7 @@ def find_java(environment: Mapping[str, str] | None = None, jvm_directory: Path 
 
 
 def first_available_package(packages: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
-    """Return the first of some packages that the system's package manager knows; the first if nobody can tell."""
+    """Return the first package that the system's package manager knows; the first of all if that is unknown."""
     apt_cache = shutil.which(
         "apt-cache", path=(os.environ if environment is None else environment).get("PATH")
     )
@@ -70,7 +70,7 @@ def first_available_package(packages: Sequence[str], environment: Mapping[str, s
 
 
 def read_java_version(home: Path) -> int | None:
-    """Return the feature version of the Java in a folder, or None where there is none that answers."""
+    """Return the feature version of the Java in a folder, or None if it does not answer."""
     release_file = home / "release"
     if (home / "bin" / "java").exists() and release_file.is_file():
         match = re.search(r'^JAVA_VERSION="(\d+)', release_file.read_text("utf-8"), re.MULTILINE)

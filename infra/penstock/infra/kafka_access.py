@@ -1,4 +1,4 @@
-"""How clients get into a Kafka cluster, in the words of librdkafka and of Spark's JVM.
+"""Client settings for a Kafka cluster, for librdkafka and for Spark's JVM.
 
 Passwords are read when a client is made, and are in what is returned: hand it to the client, and show it to
 nobody.
@@ -17,23 +17,23 @@ LOGIN_MODULES = {
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
-"""Ways of logging in by name and password, with the class that does it in a JVM."""
+"""SASL mechanisms, with the JVM class of each."""
 
 
 @dataclass(frozen=True)
 class KafkaAccess:
-    """Where a cluster is and how it is secured. `secrets` says where each user's password is; none is in here."""
+    """Address and security of a cluster. `secrets` has the secret references of passwords, not their values."""
 
     bootstrap: str
     protocol: str = "PLAINTEXT"
     mechanism: str = ""
     ca_file: str = ""
-    """The certificates that are trusted; those of the system where it is empty."""
+    """File of trusted CA certificates; empty for those of the system."""
     secret_references: Mapping[str, str] = field(default_factory=dict)
 
 
 def kafka_client_config(access: KafkaAccess, user: str) -> dict[str, str]:
-    """Settings of a client of librdkafka, which the producer, the host and the topics' code all are."""
+    """Return the settings of a librdkafka client."""
     settings = {"bootstrap.servers": access.bootstrap, "security.protocol": access.protocol}
     if access.mechanism:
         settings |= {
@@ -45,7 +45,7 @@ def kafka_client_config(access: KafkaAccess, user: str) -> dict[str, str]:
 
 
 def spark_kafka_options(access: KafkaAccess, user: str) -> dict[str, str]:
-    """Options of Spark's Kafka source."""
+    """Return the options of Spark's Kafka source."""
     options = {
         "kafka.bootstrap.servers": access.bootstrap,
         "kafka.security.protocol": access.protocol,
@@ -68,14 +68,14 @@ def spark_kafka_options(access: KafkaAccess, user: str) -> dict[str, str]:
 
 
 def _quote_jaas(text: str) -> str:
-    """A word of a JAAS configuration: in quotes, with what would end them set apart."""
+    """Quote a value for a JAAS configuration."""
     return '"{}"'.format(text.replace("\\", "\\\\").replace('"', '\\"'))
 
 
 def _read_password(access: KafkaAccess, user: str) -> str:
     if access.mechanism not in LOGIN_MODULES:
         choices = ", ".join(sorted(LOGIN_MODULES))
-        raise SecretError(f"Logging in by {access.mechanism} is not known here. Use one of {choices}.")
+        raise SecretError(f"SASL mechanism {access.mechanism} is not supported. Use one of {choices}.")
     reference = access.secret_references.get(user)
     if not reference:
         choices = (

@@ -35,17 +35,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--jars",
         type=Path,
         default=DEFAULT_JARS_DIRECTORY,
-        help=f"the jar folder; {DEFAULT_JARS_DIRECTORY} without it",
+        help=f"folder of the jars; default: {DEFAULT_JARS_DIRECTORY}",
     )
     parser.add_argument(
-        "tool", help="its class, as in TopicCommand, ConsoleProducer, consumer.ConsoleConsumer"
+        "tool", help="class of the tool, such as TopicCommand, ConsoleProducer, consumer.ConsoleConsumer"
     )
-    parser.add_argument("options", nargs=argparse.REMAINDER, help="what the tool is told")
+    parser.add_argument("options", nargs=argparse.REMAINDER, help="options of the tool")
     args = parser.parse_args(arguments)
     try:
         command = tool_command(args.jars, args.tool, args.options)
     except PenstockError as error:
-        print(error, file=sys.stderr)  # noqa: T201  the answer of a command goes to the terminal
+        print(error, file=sys.stderr)  # noqa: T201  a command prints to the terminal
         return 1
     return subprocess.run(command, check=False).returncode
 

@@ -1,4 +1,4 @@
-"""A broker that belongs to the process that starts it: for tests, benchmarks and tools.
+"""A broker that is bound to the process that starts it: for tests, benchmarks and tools.
 
 `make up` runs its broker under the process manager instead; both use the same configuration and command.
 """
@@ -41,28 +41,28 @@ class LocalBroker:
 
     @classmethod
     def in_directory(cls, directory: Path, jars: Sequence[Path], heap_mb: int = 256) -> Self:
-        """Make a single node on ports that are free now; nothing is started yet."""
+        """Create a single node on ports that are free now; does not start it."""
         port, controller_port = find_free_ports(2)
         return cls(BrokerConfig(directory, port, controller_port, heap_mb=heap_mb), jars)
 
     @property
     def bootstrap(self) -> str:
-        """What a client is given to find the broker."""
+        """Bootstrap address for clients."""
         return self.config.bootstrap
 
     @property
     def log_file(self) -> Path:
-        """Where the broker's output goes, over all its starts."""
+        """Log file with the output of all starts of the broker."""
         return self.config.directory / "broker.log"
 
     @property
     def pid(self) -> int:
-        """The broker's process id; asking for it of a stopped broker is a mistake."""
+        """Process id of the started broker."""
         assert self._process is not None, "the broker was not started"
         return self._process.pid
 
     def start(self) -> Self:
-        """Start the broker and return once it answers; on failure nothing is left running."""
+        """Start the broker and return when it answers; on failure nothing keeps running."""
         for port in (self.config.port, self.config.controller_port):
             require_free_port(self.config.host, port, "the broker")
         format_storage(self.config, self.jars)
@@ -77,7 +77,7 @@ class LocalBroker:
         return self
 
     def stop(self) -> None:
-        """End the broker in order, or by force where it does not end in time. Twice is no harm."""
+        """Stop the broker, by force after a timeout. Does nothing if it is not running."""
         if self._process is None:
             return
         self._process.terminate()
@@ -89,19 +89,19 @@ class LocalBroker:
         self._process = None
 
     def kill(self) -> None:
-        """End the broker as a crash would: nothing is flushed, nobody is told."""
+        """Kill the broker like a crash: nothing is flushed, and clients are not notified."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
 
     def create_topic(self, name: str, partitions: int = 1, settings: Mapping[str, str] | None = None) -> None:
-        """Create a topic, and return once the broker has it. A topic that is there already is an error."""
+        """Create a topic and return when the broker shows it; raise an error if the topic exists."""
         client = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
         topic = NewTopic(name, partitions, 1, config=dict(settings or {}))
         client.create_topics([topic], operation_timeout=TOPIC_TIMEOUT_S)[name].result(TOPIC_TIMEOUT_S)
-        # The controller has it by then; who asks the broker may still be told that there is none.
-        description = f"the broker at {self.bootstrap} to show the topic {name}, which it has made"
+        # The controller has the topic by now, but a client of the broker may not see it yet.
+        description = f"the broker at {self.bootstrap} to show the new topic {name}"
         wait_until(lambda: _count_led_partitions(client, name) >= partitions, TOPIC_TIMEOUT_S, description)
 
     def read_log_tail(self, lines: int = 60) -> str:
@@ -122,6 +122,6 @@ class LocalBroker:
 
 
 def _count_led_partitions(client: AdminClient, topic: str) -> int:
-    """How many partitions of a topic have a leader, as the broker says."""
+    """Return how many partitions of a topic have a leader according to the broker."""
     metadata = client.list_topics(topic, timeout=TOPIC_TIMEOUT_S).topics[topic]
     return sum(partition.leader >= 0 for partition in metadata.partitions.values())

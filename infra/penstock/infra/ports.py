@@ -1,4 +1,4 @@
-"""TCP ports on this machine: which are free, who has one, does one answer."""
+"""TCP ports on this machine: find free ports, reserve them, name the owner of one in use."""
 
 import fcntl
 import os
@@ -18,7 +18,7 @@ MIN_OFFERED_PORT = 15_000
 
 
 def accepts_connections(host: str, port: int, timeout_s: float = 0.5) -> bool:
-    """Say whether something accepts connections there."""
+    """Return whether something accepts connections at this address."""
     try:
         with closing(socket.create_connection((host, port), timeout=timeout_s)):
             return True
@@ -27,18 +27,18 @@ def accepts_connections(host: str, port: int, timeout_s: float = 0.5) -> bool:
 
 
 def require_free_port(host: str, port: int, purpose: str) -> None:
-    """Raise PortTakenError, which names who has the port where that can be known, unless it is free."""
+    """Raise PortInUseError unless the port is free; the error names the owner if it is known."""
     try:
         _bind_port(host, port).close()
     except OSError as error:
         raise PortInUseError(
-            f"Port {port} on {host}, wanted for {purpose}, cannot be had: "
-            f"{error.strerror}{_describe_port_owner(port)}. End that program, or set another port."
+            f"Port {port} on {host} for {purpose} is not available: "
+            f"{error.strerror}{_describe_port_owner(port)}. Stop that program, or set another port."
         ) from error
 
 
 def find_free_ports(count: int, host: str = LOCALHOST, *, consecutive: bool = False) -> list[int]:
-    """Return ports that nobody listens on just now; each is different.
+    """Return different ports on which nothing listens now.
 
     They lie below the range from which the system takes ports for outgoing connections, so that none of those
     takes one before its server starts; and as long as this process lives no other is offered them here. A program
@@ -67,7 +67,7 @@ _RESERVED_PORTS: set[int] = set()
 
 
 def _try_reserve(port: int) -> bool:
-    """Take a port for this process, by a lock on its byte of a file that all processes here share."""
+    """Reserve a port for this process by a lock on one byte of a file that all processes share."""
     if port in _RESERVED_PORTS:
         return False
     try:
@@ -80,7 +80,7 @@ def _try_reserve(port: int) -> bool:
 
 @cache
 def _open_reservation_file() -> int:
-    """The open file of reservations: closing it would give all of this process's back."""
+    """Return the open file of reservations; closing it would release all ports of this process."""
     path = Path(tempfile.gettempdir()) / f"penstock-ports-{os.getuid()}"
     return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
 
@@ -110,7 +110,7 @@ def _describe_port_owner(port: int) -> str:
     for connection in connections:
         is_listener = connection.status == psutil.CONN_LISTEN and connection.laddr[1:] == (port,)
         if is_listener and connection.pid:
-            return f" (process {connection.pid} has it: {_describe_process(connection.pid)})"
+            return f" (used by process {connection.pid}: {_describe_process(connection.pid)})"
     return ""
 
 
@@ -118,4 +118,4 @@ def _describe_process(pid: int) -> str:
     try:
         return " ".join(psutil.Process(pid).cmdline())[:120]
     except psutil.Error:
-        return "its name cannot be read"
+        return "name not readable"

@@ -8,11 +8,11 @@ import os
 from pathlib import Path
 
 READY_FILE_VARIABLE = "PENSTOCK_READY_FILE"
-"""The variable in which a tether names the file. It is a word between two processes, not a setting."""
+"""The variable with the ready file of a program; set by its tether, not a setting."""
 
 
 def report_ready() -> None:
-    """Tell that this process does its work; does nothing where nobody asked. May be called again."""
+    """Report that this process is ready; does nothing without a ready file. May be called again."""
     ready_file = os.environ.get(READY_FILE_VARIABLE)
     if ready_file is not None:
         Path(ready_file).touch()

@@ -1,4 +1,4 @@
-"""Which environments there are, and how each is opened."""
+"""The environments of a checkout, and how each is opened."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOCAL_ENVIRONMENTS = ("local", "docker")
 """Environments on this machine: their state is in the home, like all that they make."""
 STATE_FILE_NAME = "terraform.tfstate"
 LOCK_TIMEOUT_S = 30
-"""How long to wait for somebody else's lock: a look for drift takes seconds."""
+"""How long to wait for the state lock; a drift check holds it for seconds."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class EnvironmentCatalog:
 
     @property
     def directory(self) -> Path:
-        """Where the environments' folders are."""
+        """Folder of the environments."""
         return self.root / "infra" / "environments"
 
     def names(self) -> Sequence[str]:
-        """The environments' names, in order."""
+        """Return the names of the environments, sorted."""
         return sorted(path.parent.name for path in self.directory.glob("*/outputs.tf"))
 
     def provisioned_names(self) -> Sequence[str]:
@@ -79,7 +79,7 @@ class EnvironmentCatalog:
             )
         backend: dict[str, str] = {}
         if directory.name in LOCAL_ENVIRONMENTS and self.home != self.root / ".penstock":
-            # Only what differs is handed over, so that Terraform by hand sees the same as we do.
+            # Only differing values are passed, so that Terraform run by hand shows the same plan.
             backend = {"path": str(self.home / "environments" / directory.name / STATE_FILE_NAME)}
             variables = {**({"home": str(self.home)} if directory.name == "local" else {}), **variables}
         return TerraformWorkspace(
@@ -105,10 +105,10 @@ def _has_resources(state: Path) -> bool:
     except FileNotFoundError:
         return False
     except (ValueError, KeyError):
-        return True  # Whatever it is, Terraform is to look at it.
+        return True  # let Terraform report the problem
 
 
 def prepend_python_to_path(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment with our Python first, as in an activated one: programs that Terraform starts need it."""
+    """Return the environment with this Python first on PATH, for programs that Terraform starts."""
     path = environment.get("PATH", os.defpath)
     return {**environment, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{path}"}

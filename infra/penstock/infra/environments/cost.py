@@ -19,12 +19,12 @@ from penstock.infra.terraform import PlannedResource
 
 PRICES_FILE = Path(__file__).with_name("prices.yaml")
 HOURS_PER_MONTH = Decimal(730)
-"""Hours of a month, as AWS itself reckons."""
+"""Hours of a month, as used by AWS."""
 
 
 @dataclass(frozen=True)
 class MonthlyUsage:
-    """What a month brings, where a plan does not say: busy hours of each Spark worker, stored and logged GB."""
+    """Usage per month that a plan does not contain: busy hours of each Spark worker, stored and logged GB."""
 
     spark_hours: int = 730
     warehouse_gb: int = 500
@@ -42,7 +42,7 @@ class CostItem:
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """The lines, dearest first, and what they were reckoned from."""
+    """The items, most expensive first, and the prices that they are based on."""
 
     items: tuple[CostItem, ...]
     region: str
@@ -99,7 +99,7 @@ def read_price_table(path: Path = PRICES_FILE) -> PriceTable:
 def estimate_cost(
     resources: Iterable[PlannedResource], usage: MonthlyUsage, prices: PriceTable
 ) -> CostEstimate:
-    """Reckon what these resources cost a month; what has no price of its own is left out."""
+    """Estimate the monthly cost of these resources; resources without a price are left out."""
     items = [item for resource in resources for item in _price_resource(resource, usage, prices)]
     items.sort(key=lambda item: (-item.monthly_usd, item.address))
     return CostEstimate(

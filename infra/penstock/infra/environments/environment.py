@@ -23,7 +23,7 @@ _APPROVAL_FILE_NAME = "approved.json"
 
 @dataclass(frozen=True)
 class PlanApproval:
-    """Who said that a plan may be applied, and when."""
+    """The approver of a plan, and the time."""
 
     plan_id: str
     approver: str
@@ -57,29 +57,29 @@ class Environment:
         return self.workspace.plan(destroy=destroy, on_event=on_event)
 
     def load_plan(self, plan_id: str) -> TerraformPlan:
-        """A plan that was made earlier."""
+        """Return a saved plan."""
         return self.workspace.saved_plans.load(plan_id)
 
     def load_plans(self) -> Iterator[TerraformPlan]:
-        """The plans that wait to be applied."""
+        """Return the plans that are not applied yet."""
         yield from self.workspace.saved_plans.load_all()
 
     def approve(self, plan_id: str, approver: str, approved_at: datetime) -> PlanApproval:
-        """Write down that somebody approves of a plan."""
+        """Record the approval of a plan."""
         plan = self.load_plan(plan_id)
         approval = PlanApproval(plan.plan_id, approver, approved_at)
         self._approval_file(plan).write_bytes(msgspec.json.encode(approval))
         return approval
 
     def find_approval(self, plan_id: str) -> PlanApproval | None:
-        """Who approved of a plan; None while nobody has."""
+        """Return the approval of a plan; None if there is none."""
         path = self._approval_file(self.load_plan(plan_id))
         return msgspec.json.decode(path.read_bytes(), type=PlanApproval) if path.exists() else None
 
     def apply(
         self, plan_id: str, *, require_approval: bool = False, on_event: EventCallback = _ignore_event
     ) -> tuple[ResourceProgress, ...]:
-        """Apply a plan that was shown. With `approved`, only one that somebody has approved of."""
+        """Apply a plan that was shown; with `require_approval`, only an approved one."""
         plan = self.load_plan(plan_id)
         if require_approval and self.find_approval(plan_id) is None:
             raise NotApprovedError(
@@ -89,11 +89,11 @@ class Environment:
         return self.workspace.apply(plan, on_event=on_event)
 
     def drop_plan(self, plan_id: str) -> None:
-        """Forget a plan that will not be applied."""
+        """Discard a plan."""
         self.workspace.saved_plans.delete(self.load_plan(plan_id))
 
     def find_drift(self) -> EnvironmentDrift:
-        """Compare what is there with what was applied, and keep no plan of it."""
+        """Compare the environment with its state, without saving a plan."""
         if not self.workspace.list_resources():
             raise NotAppliedError(
                 f"{self.name} was not applied, so nothing can differ from it. Apply it first."
@@ -104,7 +104,7 @@ class Environment:
         return EnvironmentDrift(self.name, tuple({change.address: change for change in changes}.values()))
 
     def read_outputs(self) -> EnvironmentOutputs:
-        """What the platform needs to know of it."""
+        """Return the outputs that the platform needs."""
         outputs = self.workspace.read_outputs()
         if not outputs:
             raise NotAppliedError(f"{self.name} has no outputs, as it was not applied. Apply it first.")

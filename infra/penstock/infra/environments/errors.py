@@ -1,28 +1,28 @@
-"""What can go wrong with an environment, beside what Terraform itself says."""
+"""Errors of environments, besides those of Terraform."""
 
 from penstock.infra.errors import InfraError
 
 
 class EnvironmentFailedError(InfraError):
-    """Base of what this package raises on purpose."""
+    """Base of the errors of this package."""
 
 
 class UnknownEnvironmentError(EnvironmentFailedError):
-    """No environment has that name."""
+    """There is no environment of that name."""
 
     exit_code = 2
 
 
 class NotApprovedError(EnvironmentFailedError):
-    """A plan was to be applied that nobody has approved."""
+    """A plan has no approval."""
 
 
 class NotAppliedError(EnvironmentFailedError):
-    """Something was asked of an environment that is not there yet."""
+    """The environment was not applied yet."""
 
 
 class BackendMissingError(NotAppliedError):
-    """An environment keeps its state elsewhere, and nobody has said where."""
+    """An environment with a remote state has no backend configuration."""
 
 
 class PriceTableError(EnvironmentFailedError):
@@ -30,4 +30,4 @@ class PriceTableError(EnvironmentFailedError):
 
 
 class SettingsFileError(EnvironmentFailedError):
-    """The platform's settings file cannot be changed as asked."""
+    """The platform's settings file cannot be changed as requested."""

@@ -1,4 +1,4 @@
-"""The outputs of an environment in one typed form, whichever environment it is."""
+"""The outputs of an environment as one type, the same for every environment."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ class KafkaSecurityOutputs(msgspec.Struct, frozen=True):
 
 
 class KafkaOutputs(msgspec.Struct, frozen=True):
-    """The brokers that clients connect to first."""
+    """The bootstrap servers."""
 
     brokers: tuple[str, ...]
     security: KafkaSecurityOutputs
     layout: str = "local"
-    """Whose partitions and copies topics have here, by their contracts."""
+    """The layout of the contracts that sets partitions and replicas here."""
 
     @property
     def bootstrap(self) -> str:
-        """The brokers in the form that clients take."""
+        """The bootstrap servers in the format of clients."""
         return ",".join(self.brokers)
 
     @property
     def kafka_access(self) -> KafkaAccess:
-        """What a client's settings are made from."""
+        """The access data that client settings are built from."""
         security = self.security
         return KafkaAccess(
             self.bootstrap, security.protocol, security.mechanism, security.ca, security.secrets
@@ -56,20 +56,20 @@ class SparkOutputs(msgspec.Struct, frozen=True):
 
 
 class WarehouseOutputs(msgspec.Struct, frozen=True):
-    """Where tables live: a folder or an object store's address."""
+    """Location of the tables: a folder or the URL of an object store."""
 
     root: str
 
 
 class ControlStoreOutputs(msgspec.Struct, frozen=True):
-    """Where the control store is, without a password; `secret` is the place of one: a file, or env:NAME."""
+    """URL of the control store without password; `secret` is a secret reference: a file, or env:NAME."""
 
     url: str
     secret: str
 
 
 class EnvironmentOutputs(msgspec.Struct, frozen=True):
-    """All that the platform needs to know of an environment. No secret is in it."""
+    """Everything that the platform needs to know about an environment. Contains no secret."""
 
     kafka: KafkaOutputs
     spark: SparkOutputs
@@ -78,7 +78,7 @@ class EnvironmentOutputs(msgspec.Struct, frozen=True):
 
 
 def parse_outputs(outputs: Mapping[str, TerraformOutput]) -> EnvironmentOutputs:
-    """Make the typed form; what an environment has beyond it is left out."""
+    """Parse the outputs; additional ones are ignored."""
     values = {name: output.value for name, output in outputs.items()}
     try:
         return msgspec.convert(values, type=EnvironmentOutputs)
@@ -90,7 +90,7 @@ def parse_outputs(outputs: Mapping[str, TerraformOutput]) -> EnvironmentOutputs:
 
 
 def platform_settings(outputs: EnvironmentOutputs) -> dict[str, str]:
-    """The platform's settings that an environment decides, by their dotted names. Secrets are named in them."""
+    """Return the settings that an environment sets, by dotted name. Secrets are references."""
     security = outputs.kafka.security
     settings = {
         "warehouse": outputs.warehouse.root,

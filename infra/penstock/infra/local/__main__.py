@@ -30,19 +30,19 @@ STOP_TIMEOUT_S = 5.0
 
 
 def stop_and_remove_program(request: ProgramRequest) -> None:
-    """End a program, and remove its own folder."""
+    """Stop a program and remove its folder."""
     detached_programs.stop_program(Path(request.directory), request.name, STOP_TIMEOUT_S)
     if request.remove:
         remove_tree(Path(request.remove))
 
 
 def create_folder(request: FolderRequest) -> None:
-    """Make a folder."""
+    """Create a folder."""
     Path(request.directory).mkdir(parents=True, exist_ok=True)
 
 
 def remove_folder(request: FolderRequest) -> None:
-    """Remove a folder with all that is in it."""
+    """Remove a folder and its content."""
     remove_tree(Path(request.directory))
 
 
@@ -60,7 +60,7 @@ ACTIONS: dict[str, Callable[[str], None]] = {
 
 
 def main(arguments: list[str]) -> int:
-    """Do one action; 1 with the reason when it failed, 2 when it was asked for wrongly."""
+    """Run one action; return 1 with the reason if it failed, 2 for wrong usage."""
     if len(arguments) != 1 or arguments[0] not in ACTIONS or REQUEST_VARIABLE not in os.environ:
         sys.stderr.write(f"usage: {REQUEST_VARIABLE}=… python -m penstock.infra.local {'|'.join(ACTIONS)}\n")
         return 2

@@ -1,4 +1,4 @@
-"""What Terraform hands over to a local program's action: one JSON document, read strictly."""
+"""Requests of Terraform to the local programs: one JSON document, strictly validated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.infra.local.errors import ActionRequestError
 
 
 class ComponentRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A part of the environment: its folder, its first port, the folder of jars, whether it is secured."""
+    """A part of the environment: folder, first port, jar folder, whether it is secured."""
 
     directory: str
     first_port: int
@@ -21,7 +21,7 @@ class ComponentRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def path(self) -> Path:
-        """The part's folder."""
+        """Folder of the part."""
         return Path(self.directory)
 
 
@@ -30,7 +30,7 @@ class ClusterRequest(ComponentRequest, frozen=True, forbid_unknown_fields=True):
 
 
 class BrokerRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One broker of a cluster, and how it is to run. `brokers` is how many there are to be."""
+    """One broker of a cluster with its settings; `brokers` is the number of brokers."""
 
     cluster: ClusterRequest
     node: int
@@ -40,25 +40,25 @@ class BrokerRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class UsersRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The users of a secured cluster of so many brokers."""
+    """The users of a secured cluster."""
 
     cluster: ClusterRequest
     brokers: int
 
 
 class SparkClusterRequest(ComponentRequest, frozen=True, forbid_unknown_fields=True):
-    """A standalone Spark."""
+    """A standalone Spark cluster."""
 
 
 class MasterRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Spark's master."""
+    """The Spark master."""
 
     spark: SparkClusterRequest
     token: str
 
 
 class WorkerRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One worker, and what it may use."""
+    """A Spark worker and its resources."""
 
     spark: SparkClusterRequest
     number: int
@@ -68,7 +68,7 @@ class WorkerRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ProgramRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A program that is to end, and a folder of its own that goes with it."""
+    """A program to stop, and its folder to remove."""
 
     directory: str
     name: str
@@ -76,7 +76,7 @@ class ProgramRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FolderRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A folder to make, or to remove with all that is in it."""
+    """A folder to create, or to remove with its content."""
 
     directory: str
 
@@ -85,7 +85,7 @@ RequestT = TypeVar("RequestT", bound=msgspec.Struct)
 
 
 def parse_request(text: str, request_type: type[RequestT]) -> RequestT:
-    """Read a document of this form; ActionRequestError says what is wrong with it."""
+    """Parse a document; raise ActionRequestError with the problem if it is invalid."""
     try:
         return msgspec.json.decode(text.encode(), type=request_type)
     except msgspec.MsgspecError as error:

@@ -1,4 +1,4 @@
-"""Programs that outlive whoever starts them, each with a record that says which process it is.
+"""Programs that outlive the process that starts them, each with a record of its process.
 
 The record is for Terraform's HCL as much as for us: a plan reads it, looks whether `/proc/PID/cmdline`
 still holds the marker, and so sees what is down without starting anything.
@@ -23,12 +23,12 @@ from penstock.core.waiting import wait_until
 KILL_TIMEOUT_S = 10.0
 
 _STARTED_PROCESSES: list[subprocess.Popen[bytes]] = []
-"""Python takes a process that nobody refers to for a forgotten one; these are meant to go on without us."""
+"""References to started processes; without one, Python warns about a process that still runs."""
 
 
 @dataclass(frozen=True)
 class DetachedProgram:
-    """What to run. `marker` is a part of the command line that no other process has."""
+    """The program to run. `marker` is a part of the command line that no other process has."""
 
     name: str
     command: tuple[str, ...]
@@ -39,7 +39,7 @@ class DetachedProgram:
 
     @property
     def log_file(self) -> Path:
-        """Where everything that it says goes."""
+        """Log file of the program's output."""
         return self.directory / f"{self.name}.log"
 
 
@@ -57,20 +57,20 @@ class ProgramRecord:
 
     @classmethod
     def read(cls, directory: Path, name: str) -> ProgramRecord | None:
-        """Read a program's record; None when it was never started, or ended."""
+        """Read a program's record; None if it was never started, or was stopped."""
         path = record_file(directory, name)
         return cls(**json.loads(path.read_text("utf-8"))) if path.exists() else None
 
     def write(self, directory: Path, name: str) -> None:
-        """Write it whole or not at all."""
+        """Write the record atomically."""
         write_atomically(record_file(directory, name), json.dumps(asdict(self)))
 
     @property
     def live_process(self) -> psutil.Process | None:
-        """The process, when it is still this program; a dead one that nobody has fetched does not count."""
+        """The process if it is still this program; a zombie does not count."""
         try:
             process = psutil.Process(self.pid)
-            # While it takes another program's place, as Spark's script does, it has none for an instant.
+            # While a process replaces itself by exec, its command line is empty for an instant.
             command = "\0".join(process.cmdline()) or self.marker
             is_alive = process.status() != psutil.STATUS_ZOMBIE and self.marker in command
         except psutil.Error:
@@ -79,18 +79,18 @@ class ProgramRecord:
 
 
 def record_file(directory: Path, name: str) -> Path:
-    """Where a program's record is."""
+    """Return the path of a program's record."""
     return directory / f"{name}.json"
 
 
 def is_program_running(directory: Path, name: str) -> bool:
-    """Whether the program runs."""
+    """Return whether the program runs."""
     record = ProgramRecord.read(directory, name)
     return record is not None and record.live_process is not None
 
 
 def start_program(program: DetachedProgram, token: str, settings: str = "") -> ProgramRecord:
-    """Start it, on its own: it goes on when this process ends. Whether it works is for the caller to find out."""
+    """Start the program detached from this process. Does not check that it works."""
     program.directory.mkdir(parents=True, exist_ok=True)
     with program.log_file.open("ab") as log_stream:
         process = subprocess.Popen(
@@ -109,13 +109,13 @@ def start_program(program: DetachedProgram, token: str, settings: str = "") -> P
 
 
 def stop_program(directory: Path, name: str, timeout_s: float) -> None:
-    """End it in order, or by force after that time, with all that it started. Twice is no harm."""
+    """Stop the program and all its descendants, by force after a timeout. Does nothing if it does not run."""
     record = ProgramRecord.read(directory, name)
     process = record.live_process if record else None
     if process is not None:
         process_tree = [process, *_list_descendants(process)]
         process.send_signal(signal.SIGTERM)
-        process.send_signal(signal.SIGCONT)  # a paused one could not hear it
+        process.send_signal(signal.SIGCONT)  # a paused process does not handle SIGTERM
         _, still_running = psutil.wait_procs([process], timeout=timeout_s)
         _kill_process_trees(
             still_running
@@ -128,7 +128,7 @@ def stop_program(directory: Path, name: str, timeout_s: float) -> None:
 
 
 def read_log_tail(program: DetachedProgram, lines: int = 15) -> str:
-    """The end of what it said."""
+    """Return the end of the program's log."""
     text = program.log_file.read_text("utf-8", "replace") if program.log_file.exists() else ""
     return "\n".join(text.splitlines()[-lines:])
 

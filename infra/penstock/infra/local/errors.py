@@ -1,15 +1,15 @@
-"""What can go wrong while Terraform's local programs are started and ended."""
+"""Errors of starting and stopping the local programs of Terraform."""
 
 from penstock.infra.errors import InfraError
 
 
 class LocalEnvironmentError(InfraError):
-    """A program of the local environment did not do what it was asked to."""
+    """A program of the local environment failed to do what was requested."""
 
 
 class ProgramFailedError(LocalEnvironmentError):
-    """A program ended while it was being started."""
+    """A program exited during startup."""
 
 
 class ActionRequestError(LocalEnvironmentError):
-    """What Terraform handed over cannot be understood."""
+    """A request of Terraform is invalid."""

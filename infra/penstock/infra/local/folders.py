@@ -10,7 +10,7 @@ from penstock.infra.local.errors import LocalEnvironmentError
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder with all that is in it, and the one above when nothing is left there. Twice is no harm."""
+    """Remove a folder with its content, and its parent if that is then empty. Does nothing if it is missing."""
     try:
         shutil.rmtree(folder)
     except FileNotFoundError:
@@ -19,5 +19,5 @@ def remove_tree(folder: Path) -> None:
         raise LocalEnvironmentError(
             f"{error.filename} cannot be removed: {error.strerror}. Remove {folder} by hand and destroy again."
         ) from error
-    with suppress(OSError):  # something else is there still: it stays
+    with suppress(OSError):  # it is not empty, so it stays
         folder.parent.rmdir()

@@ -1,4 +1,4 @@
-"""Brokers of the local environment: formed, started, restarted one after the other, ended."""
+"""Brokers of the local environment: form, start, restart one by one, stop."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ METADATA_TIMEOUT_S = 3.0
 
 
 def form_cluster(request: ClusterRequest) -> None:
-    """Decide the cluster's ids, and have the jars."""
+    """Create the cluster's ids, and download the jars."""
     ensure_jars(Path(request.jars), ["kafka"])
     clusters.create_cluster(request.path, request.first_port, request.secured, datetime.now(UTC))
 
 
 def remove_cluster(request: ClusterRequest) -> None:
-    """Remove the cluster with all its data."""
+    """Remove the cluster with its data."""
     remove_tree(request.path)
 
 
@@ -70,7 +70,7 @@ def start_broker(request: BrokerRequest) -> None:
 
 
 def grant_user_access(request: UsersRequest) -> None:
-    """Make the users of a secured cluster, with what each may do."""
+    """Create the users of a secured cluster with their permissions."""
     create_users(clusters.load_cluster(request.cluster.path, request.cluster.first_port), request.brokers)
 
 
@@ -99,7 +99,7 @@ def _wait_until_caught_up(
     broker_count: int,
     timeout_s: float,
 ) -> None:
-    """Return once this broker is in the cluster and no partition waits for a copy."""
+    """Return when this broker is in the cluster and all partitions are in sync."""
 
     def is_caught_up() -> bool:
         if not is_program_running(program.directory, program.name):

@@ -1,4 +1,4 @@
-"""A Kafka cluster on this machine: who is in it, on which ports, with which settings.
+"""A Kafka cluster on this machine: its nodes, ports and settings.
 
 The first three nodes vote on metadata and keep it; further ones only hold topics. A cluster is formed
 once: what is decided then (ids) is in a file beside its data.
@@ -25,7 +25,7 @@ _INTERNAL_PORT_OFFSET = 20
 
 @dataclass(frozen=True)
 class LocalKafkaCluster:
-    """A formed cluster: its folder, its first port and its ids."""
+    """A formed cluster: folder, first port and ids."""
 
     directory: Path
     first_port: int
@@ -42,15 +42,15 @@ class LocalKafkaCluster:
         )
 
     def port(self, node_id: int) -> int:
-        """Where clients reach a node."""
+        """Return the address of a node for clients."""
         return self.first_port + node_id
 
     def bootstrap(self, brokers: int) -> str:
-        """What a client is given to find the cluster of so many brokers."""
+        """Return the bootstrap servers of a cluster with this number of brokers."""
         return ",".join(f"{LOCALHOST}:{self.port(node)}" for node in range(1, brokers + 1))
 
     def node_config(self, node_id: int, heap_mb: int) -> BrokerConfig:
-        """Decide how one node runs."""
+        """Return the configuration of one node."""
         return BrokerConfig(
             directory=self.directory / f"broker-{node_id}",
             port=self.port(node_id),
@@ -63,7 +63,7 @@ class LocalKafkaCluster:
         )
 
     def admin_config(self, brokers: int) -> dict[str, str | int | float | bool]:
-        """How our own clients reach the brokers: on a secured cluster as a broker does, by its certificate."""
+        """Return the settings of internal clients; on a secured cluster they use a broker's certificate."""
         # Without the log level, librdkafka writes each refused connection to stderr.
         if not self.is_secured:
             return {"bootstrap.servers": self.bootstrap(brokers), "log_level": 0}
@@ -79,7 +79,7 @@ class LocalKafkaCluster:
 
     @property
     def certificate_directory(self) -> Path:
-        """Where a secured cluster's certificates are."""
+        """Folder of the certificates of a secured cluster."""
         return self.directory / "certificates"
 
     def _properties(self, node_id: int) -> dict[str, str]:
@@ -138,7 +138,7 @@ def security_properties(certificates: Path) -> dict[str, str]:
 
 
 def create_cluster(directory: Path, first_port: int, is_secured: bool, now: datetime) -> LocalKafkaCluster:
-    """Decide a cluster's ids and write them down; a cluster that was formed before stays as it is."""
+    """Create the ids of a cluster and write them; an existing cluster is not changed."""
     path = _cluster_file(directory)
     if not path.exists():
         directory.mkdir(parents=True, exist_ok=True)
@@ -154,7 +154,7 @@ def create_cluster(directory: Path, first_port: int, is_secured: bool, now: date
 
 
 def load_cluster(directory: Path, first_port: int) -> LocalKafkaCluster:
-    """Read the cluster that was formed in this folder."""
+    """Read the cluster in this folder."""
     path = _cluster_file(directory)
     if not path.exists():
         raise LocalEnvironmentError(

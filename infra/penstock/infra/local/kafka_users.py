@@ -36,7 +36,7 @@ SCRAM_ITERATIONS = 4096
 
 @dataclass(frozen=True)
 class KafkaPermission:
-    """One thing that a user may do to all resources of a kind."""
+    """One operation that a user may do on all resources of a type."""
 
     kind: ResourceType
     operation: AclOperation
@@ -48,17 +48,17 @@ def _permissions_on(kind: ResourceType, *operations: AclOperation) -> tuple[Kafk
 
 _TOPIC, _GROUP, _OPERATION = ResourceType.TOPIC, ResourceType.GROUP, AclOperation
 USER_PERMISSIONS: dict[str, tuple[KafkaPermission, ...]] = {
-    # Writes, and reads back what it wrote before a crash to go on without gap or repeat.
+    # Writes records, and reads its own records after a crash to resume without gaps or duplicates.
     "ingestion": (
         *_permissions_on(_TOPIC, _OPERATION.WRITE, _OPERATION.READ, _OPERATION.DESCRIBE),
         *_permissions_on(_GROUP, _OPERATION.READ),
     ),
-    # Reads, and commits how far it is so that others see its lag.
+    # Reads records, and commits offsets so that others see its lag.
     "host": (
         *_permissions_on(_TOPIC, _OPERATION.READ, _OPERATION.DESCRIBE),
         *_permissions_on(_GROUP, _OPERATION.READ, _OPERATION.DESCRIBE),
     ),
-    # Keeps topics as declared, and neither reads nor writes records.
+    # Creates and changes topics; neither reads nor writes records.
     "topics": _permissions_on(
         _TOPIC,
         _OPERATION.CREATE,
@@ -72,12 +72,12 @@ USER_PERMISSIONS: dict[str, tuple[KafkaPermission, ...]] = {
 
 
 def user_secret_file(directory: Path, user: str) -> Path:
-    """Where a user's password is."""
+    """Return the file of a user's password."""
     return directory / "secrets" / user
 
 
 def create_users(cluster: LocalKafkaCluster, brokers: int) -> None:
-    """Make every user, its password and its permissions. Said again, it changes nothing."""
+    """Create every user with password and permissions. A second call changes nothing."""
     client = AdminClient(cluster.admin_config(brokers))
     credentials: list[UserScramCredentialAlteration] = [
         _scram_credential(cluster.directory, user) for user in USER_PERMISSIONS

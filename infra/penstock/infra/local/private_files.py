@@ -1,4 +1,4 @@
-"""Files that only their owner may read, and secrets that are made on the spot."""
+"""Files that only their owner can read, and secrets that are generated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SECRET_BYTES = 24
 
 
 def write_private_file(path: Path, content: str | bytes) -> None:
-    """Write a file whole or not at all; nobody but its owner can read it at any moment."""
+    """Write a file atomically; only its owner can read it at any time."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     data = content.encode() if isinstance(content, str) else content
@@ -20,7 +20,7 @@ def write_private_file(path: Path, content: str | bytes) -> None:
 
 
 def read_or_create_secret(path: Path) -> str:
-    """The secret in a file; it is made, at random, when there is none."""
+    """Return the secret in a file; generate it if the file does not exist."""
     if not path.exists():
         write_private_file(path, secrets.token_urlsafe(SECRET_BYTES))
     return path.read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Spark's master and workers of the local environment, out of the wheel that pyspark is."""
+"""The Spark master and workers of the local environment, run from the pyspark wheel."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _WORKER_UI_PORT_OFFSET = 20
 
 
 def start_master(request: MasterRequest) -> None:
-    """Have the master running, and return once it answers."""
+    """Start the master if needed, and return when it answers."""
     _ensure_running(
         master_program(request.spark), request.token, _master_ports(request.spark), "", request.spark.secured
     )
@@ -48,7 +48,7 @@ def start_master(request: MasterRequest) -> None:
 
 
 def start_worker(request: WorkerRequest) -> None:
-    """Have one worker running as ordered, and return once the master has it. Otherwise it is restarted."""
+    """Start or restart one worker if needed, and return when it is registered with the master."""
     program = worker_program(request)
     _ensure_running(
         program, request.token, _worker_ports(request), _settings_digest(program), request.spark.secured
@@ -62,12 +62,12 @@ def start_worker(request: WorkerRequest) -> None:
 
 
 def master_url(request: SparkClusterRequest) -> str:
-    """What a session connects to."""
+    """Return the master's URL for sessions."""
     return f"spark://{LOCALHOST}:{request.first_port}"
 
 
 def master_program(request: SparkClusterRequest) -> DetachedProgram:
-    """Decide how the master runs."""
+    """Return the program of the master."""
     properties = request.path / "master.properties"
     port, ui_port = _master_ports(request)
     arguments = ("--host", LOCALHOST, "--port", str(port), "--webui-port", str(ui_port))
@@ -87,7 +87,7 @@ def master_program(request: SparkClusterRequest) -> DetachedProgram:
 
 
 def worker_program(request: WorkerRequest) -> DetachedProgram:
-    """Decide how a worker runs."""
+    """Return the program of a worker."""
     work_directory = request.spark.path / f"worker-{request.number}"
     port, ui_port = _worker_ports(request)
     resource_arguments = ("--cores", str(request.cores), "--memory", f"{request.memory_mb}m")
@@ -119,7 +119,7 @@ def worker_program(request: WorkerRequest) -> DetachedProgram:
 
 
 def _render_properties(directory: Path, is_secured: bool) -> str:
-    """What master and workers are told in a file; with security, a secret that jobs must know, too."""
+    """Write the properties of master and workers; with security, including the secret of jobs."""
     lines = ["spark.ui.killEnabled false"]
     if is_secured:
         lines += [
@@ -159,7 +159,7 @@ def _wait_until_ready(program: DetachedProgram, condition: Any, description: str
 
 
 def _list_live_workers(request: SparkClusterRequest) -> Mapping[int, tuple[int, int]]:
-    """The live workers, by port: their cores and memory."""
+    """Return cores and memory of the live workers, by port."""
     state = _read_master_state(request) or {"workers": []}
     return {
         worker["port"]: (worker["cores"], worker["memory"])
@@ -169,7 +169,7 @@ def _list_live_workers(request: SparkClusterRequest) -> Mapping[int, tuple[int, 
 
 
 def _read_master_state(request: SparkClusterRequest) -> Any:
-    """What the master says of itself; None when it does not answer."""
+    """Return the state that the master reports; None if it does not answer."""
     port = _master_ports(request)[1]
     if not accepts_connections(LOCALHOST, port):
         return None
@@ -186,7 +186,7 @@ def _spark_class_command(name: str) -> tuple[str, str]:
 
 
 def find_spark_home() -> Path:
-    """Where the pyspark package is; nothing of it is imported."""
+    """Return the folder of the pyspark package, without importing it."""
     package_spec = find_spec("pyspark")
     if package_spec is None or not package_spec.submodule_search_locations:
         raise LocalEnvironmentError("pyspark is not installed; install the project's locked requirements.")

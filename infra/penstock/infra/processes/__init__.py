@@ -1,4 +1,4 @@
-"""Local processes under supervisord: what is to run is plain data, and Manager makes it so."""
+"""Local processes under supervisord: programs as plain data, and the manager that runs them."""
 
 from penstock.infra.processes.manager import ProcessManager
 from penstock.infra.processes.program import Program

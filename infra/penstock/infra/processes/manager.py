@@ -1,4 +1,4 @@
-"""The process manager: told what is to run, asked how it fares, stopped.
+"""The process manager: start, query and stop programs.
 
 supervisord keeps the tethers, and a tether keeps supervisord; so a supervisord that is killed comes back by
 itself with all its programs, and one whose own tether is killed ends with everything under it.
@@ -35,7 +35,7 @@ OPERATION_LOCK_TIMEOUT_S = 60.0
 MAX_STOP_S = 30.0
 LOG_LINES_IN_ERRORS = 12
 SHUTDOWN_TIMEOUT_S = 17.0
-"""`make down` is promised within 20 s; the rest is for finding what a manager left behind."""
+"""`make down` must finish within 20 s; the rest is for finding processes that a manager left."""
 
 _NOT_RUNNING_FAULT = 70
 _ALREADY_STARTED_FAULT = 60
@@ -94,7 +94,7 @@ class ProcessManager:
                 self._daemon.stop(max(timeout_s / 6, deadline - time.monotonic()))
 
     def is_running(self) -> bool:
-        """Say whether a manager lives, answering or not."""
+        """Return whether a manager is alive, even if it does not answer."""
         return self._daemon.find_keeper_pid() is not None
 
     def list_statuses(self) -> list[ProgramStatus]:
@@ -112,33 +112,33 @@ class ProcessManager:
         ]
 
     def list_pids(self) -> dict[str, int]:
-        """Return the process id of each program that runs, and of the `manager` itself (supervisord)."""
+        """Return the process id of each running program, and of supervisord as `manager`."""
         if not self.is_running():
             return {}
         programs = {status.name: status.pid for status in self.list_statuses() if status.pid}
         return {**programs, MANAGER_NAME: int(self._client.call("getPID"))}
 
     def start_program(self, name: str) -> None:
-        """Start one program that was stopped; one that runs is left alone."""
+        """Start a stopped program; a running one is not touched."""
         self._call_for_program("startProcess", name, ignored_fault=_ALREADY_STARTED_FAULT)
 
     def stop_program(self, name: str) -> None:
-        """Stop one program; it stays stopped until it is started again, or the manager is."""
+        """Stop a program; it stays stopped until it or the manager is started."""
         self._stop_specs([spec for spec in self._read_specs() if spec.name == name])
 
     def log_file(self, name: str) -> Path:
-        """Return where a program's log is; `manager` is the manager's own."""
+        """Return the log file of a program; `manager` is the manager's own."""
         return self._layout.program_log_file(name)
 
     def read_log_tail(self, name: str, lines: int = 40) -> str:
-        """Return the end of a program's log; empty when there is none."""
+        """Return the end of a program's log; empty if there is none."""
         path = self.log_file(name)
         text = path.read_text("utf-8", "replace") if path.exists() else ""
         return "\n".join(text.splitlines()[-lines:])
 
     @contextmanager
     def _lock_operation(self) -> Iterator[None]:
-        """Let one start or stop happen at a time."""
+        """Serialize starts and stops."""
         try:
             self._layout.directory.mkdir(parents=True, exist_ok=True)
             with ExitStack() as exit_stack:
@@ -174,7 +174,7 @@ class ProcessManager:
         return path
 
     def _apply_configuration(self) -> None:
-        """Bring a manager that may be running already to what is written."""
+        """Apply the written configuration to a manager that may already run."""
         statuses = self.list_statuses()
         [[added, changed, removed]] = self._call("reloadConfig")
         self._stop_names([*changed, *removed], STOP_MARGIN_S + MAX_STOP_S)
@@ -225,7 +225,7 @@ class ProcessManager:
         )
 
     def _stop_in_order(self, deadline: float) -> None:
-        # What does not stop so, because it or the manager hangs, is ended with the manager.
+        # A program that does not stop, because it or the manager hangs, is killed with the manager.
         with suppress(ProcessManagerError):
             for tier in self._tiers_to_stop():
                 self._stop_specs(tier, deadline - time.monotonic())
@@ -258,7 +258,7 @@ class ProcessManager:
 
     def _call_for_program(self, method: str, name: str, ignored_fault: int) -> None:
         try:
-            self._client.call(method, name, False)  # not waited for by supervisord
+            self._client.call(method, name, False)  # supervisord does not wait for it
         except xmlrpc.client.Fault as fault:
             if fault.faultCode != ignored_fault:
                 raise ProcessManagerError(f"{method} of {name} was refused: {fault.faultString}.") from fault

@@ -1,4 +1,4 @@
-"""A program that the process manager is to keep: plain data."""
+"""A program of the process manager, as plain data."""
 
 import re
 import signal
@@ -24,21 +24,21 @@ class Program:
     name: str
     command: tuple[str, ...]
     directory: Path | None = None
-    """Where it runs; without it, in the manager's own folder."""
+    """Working directory; default: the manager's folder."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Added to the environment in which the manager was started."""
+    """Variables that are added to the manager's environment."""
     start_order: int = 50
     stop_signal: signal.Signals = signal.SIGTERM
     stop_seconds: float = 5.0
-    """How long it may take to stop before it is ended by force."""
+    """Time to stop before the program is killed."""
     until_done: bool = False
-    """Run until it has once ended with 0 (a preparation), rather than for ever."""
+    """Run until the program exits once with 0, instead of forever."""
     waits_for: tuple[SocketAddress, ...] = ()
-    """Not started before something answers at each of these (host, port)."""
+    """Addresses (host, port) that must accept connections before the program starts."""
     answers_at: SocketAddress | None = None
-    """Where it answers when it is ready."""
+    """Address at which the program accepts connections when it is ready."""
     reports_ready: bool = False
-    """It calls readiness.tell_ready(). With neither, a program is ready when it has run for a second."""
+    """The program calls readiness.report_ready(). Without both, it is ready after running for one second."""
 
     def __post_init__(self) -> None:
         if not _NAME_PATTERN.fullmatch(self.name):
@@ -50,7 +50,7 @@ class Program:
             raise ProcessManagerError(f"Program {self.name} has no command.")
 
     def to_tether_spec(self, state_file: Path) -> TetherSpec:
-        """Return what the program's tether is told."""
+        """Return the spec of the program's tether."""
         return TetherSpec(
             name=self.name,
             command=tuple(str(argument) for argument in self.command),

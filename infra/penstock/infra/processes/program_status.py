@@ -1,4 +1,4 @@
-"""How a program fares: what its tether told, held against what supervisord knows of the tether."""
+"""The status of a program, from the state that its tether reported and from supervisord."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,33 +21,33 @@ class ProgramStatus:
     state: str
     """waiting, starting, running, retrying, stopping, stopped or done."""
     ready: bool
-    """It runs and answers where it should, or it is done."""
+    """The program runs and answers at its address, or it is done."""
     pid: int | None
-    """The program's own process id, not its tether's."""
+    """Process id of the program, not of its tether."""
     tether_pid: int | None
     since: float | None
-    """When the state began, seconds since the epoch."""
+    """Start of the state, in seconds since the epoch."""
     restarts: int
     failures: int
     detail: str
-    """In words: what it waits for, how it ended last."""
+    """Details: what the program waits for, or how it last exited."""
     log: Path
 
     @property
     def is_failing(self) -> bool:
-        """It was started again and again, and ended each time before long."""
+        """Whether the program was restarted repeatedly and exited soon each time."""
         return self.failures >= FAILING_THRESHOLD and self.state != "stopped"
 
 
 def derive_program_status(
     process_info: Mapping[str, Any], spec: TetherSpec, layout: ManagerLayout
 ) -> ProgramStatus:
-    """Judge one program by what supervisord answered of its tether."""
+    """Combine supervisord's process info and the tether's state into a status."""
     tether_state = TetherState.read(layout.state_file(spec.name))
     has_tether = process_info["statename"] in ("STARTING", "RUNNING", "STOPPING")
     is_fresh = tether_state is not None and tether_state.since >= process_info["start"] - 1
     if has_tether and not is_fresh:
-        tether_state, state = None, "waiting"  # the tether is so young that it has told nothing
+        tether_state, state = None, "waiting"  # a new tether that has not reported yet
     elif tether_state is None or not has_tether:
         state = (
             "done" if tether_state is not None and is_fresh and tether_state.state == "done" else "stopped"

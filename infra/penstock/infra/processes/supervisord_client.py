@@ -1,4 +1,4 @@
-"""Talking to supervisord: XML-RPC over its unix socket, with a limit on every answer."""
+"""A client of supervisord: XML-RPC over its unix socket, with a timeout for every call."""
 
 import http.client
 import socket
@@ -9,19 +9,19 @@ from typing import Any
 from penstock.infra.errors import ProcessManagerError
 
 RPC_TIMEOUT_S = 3.0
-"""supervisord does all that it is asked within its own loop, which turns at least once a second."""
+"""supervisord handles calls in its event loop, which runs at least once a second."""
 
 
 class SupervisordClient:
-    """A client of one supervisord. Every call raises ManagerError when there is no answer in time."""
+    """A client of one supervisord. Calls raise ProcessManagerError if there is no answer in time."""
 
     def __init__(self, socket_path: Path, timeout_s: float = RPC_TIMEOUT_S) -> None:
         self._socket_path = socket_path
         self._transport = _UnixTransport(socket_path, timeout_s)
 
     def call(self, method: str, *arguments: object) -> Any:
-        """Call a method of supervisord's interface; its own refusals come as xmlrpc.client.Fault."""
-        # The address is a formality: the transport knows only the socket.
+        """Call a method of supervisord; an error of supervisord is raised as xmlrpc.client.Fault."""
+        # The URL is a placeholder: the transport uses only the socket.
         proxy = xmlrpc.client.ServerProxy("http://127.0.0.1", transport=self._transport, allow_none=True)
         try:
             return getattr(proxy.supervisor, method)(*arguments)
@@ -34,7 +34,7 @@ class SupervisordClient:
             self._transport.close()
 
     def is_running(self) -> bool:
-        """Say whether it runs and takes orders."""
+        """Return whether supervisord runs and accepts calls."""
         try:
             return bool(self.call("getState")["statename"] == "RUNNING")
         except ProcessManagerError:
@@ -64,5 +64,5 @@ class _UnixTransport(xmlrpc.client.Transport):
 
     def make_connection(self, host: Any) -> http.client.HTTPConnection:
         connection = _UnixConnection(self._socket_path, self._timeout_s)
-        self._connection = host, connection  # where close() looks
+        self._connection = host, connection  # used by close()
         return connection

@@ -16,7 +16,7 @@ MANAGER_NAME = "manager"
 TETHER_MODULE = "penstock.infra.tether"
 SUPERVISORD_MODULE = "supervisor.supervisord"
 STOP_MARGIN_S = 3
-"""What supervisord gives a tether beyond the time that the tether gives its program."""
+"""Time that supervisord gives a tether in addition to the stop time of its program."""
 
 MAX_LOG_BYTES = 10 * 1024 * 1024
 LOG_BACKUP_COUNT = 3
@@ -24,12 +24,12 @@ MANAGER_STOP_TIMEOUT_S = 10.0
 
 
 def spec_fingerprint(spec: TetherSpec) -> str:
-    """Return a short name for all that a tether is told."""
+    """Return a short hash of a tether's spec."""
     return hashlib.sha256(spec.as_json().encode()).hexdigest()[:12]
 
 
 def render_supervisord_config(programs: Sequence[Program], layout: ManagerLayout) -> str:
-    """Return the whole configuration. Each program is started through its tether.
+    """Render the whole configuration. Each program is started through its tether.
 
     supervisord runs in the manager's folder and paths are relative to it: it expands % in some values
     twice and in others once, so that a folder's name with one could not be written for sure.
@@ -39,7 +39,7 @@ def render_supervisord_config(programs: Sequence[Program], layout: ManagerLayout
 
 
 def build_keeper_spec(layout: ManagerLayout) -> TetherSpec:
-    """Return what the tether around supervisord is told: restarted when it is killed, never twice."""
+    """Return the spec of the tether around supervisord, which restarts it and never runs twice."""
     command = (sys.executable, "-m", SUPERVISORD_MODULE, "-n", "-s", "-c", layout.config_file.name)
     return TetherSpec(
         name=MANAGER_NAME,
@@ -75,7 +75,7 @@ def _render_program(program: Program, layout: ManagerLayout) -> str:
     command = shlex.join([sys.executable, "-m", TETHER_MODULE, _format_path(spec_file, layout)]).replace(
         "%", "%%"
     )
-    # A tether ends with 0 when its program is done or stopped, and by itself never otherwise.
+    # A tether exits with 0 only if its program is done or stopped.
     return f"""[program:{program.name}]
 command = {command}
 priority = {program.start_order}

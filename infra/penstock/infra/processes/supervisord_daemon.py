@@ -1,4 +1,4 @@
-"""supervisord and the tether that keeps it: found, started, ended.
+"""supervisord and the tether that runs it: find, start and stop them.
 
 Who lives is asked of the kernel (who holds the lock), so there is no pid file that could be stale.
 """
@@ -30,7 +30,7 @@ from penstock.infra.tether_spec import TetherState
 
 START_TIMEOUT_S = 20.0
 HANG_TIMEOUT_S = 5.0
-"""A manager that lives and has not answered for so long is replaced."""
+"""A manager that has not answered for this long is replaced."""
 
 KEEPER_STOP_TIMEOUT_S = MANAGER_STOP_TIMEOUT_S + 15.0
 """A keeper stops supervisord within the first part, and has the rest to end what is left by force."""
@@ -40,14 +40,14 @@ _FLOCK_STRUCT = "hhqqi"
 
 
 class SupervisordDaemon:
-    """The manager's processes of one layout."""
+    """The manager processes of one layout."""
 
     def __init__(self, layout: ManagerLayout, supervisor: SupervisordClient) -> None:
         self._layout = layout
         self._supervisor = supervisor
 
     def find_keeper_pid(self) -> int | None:
-        """Return the pid of the tether that keeps supervisord; None when there is none."""
+        """Return the pid of the tether that runs supervisord; None if there is none."""
         try:
             with self._layout.keeper_lock_file.open("rb+") as file:
                 lock_query = struct.pack(_FLOCK_STRUCT, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
@@ -59,7 +59,7 @@ class SupervisordDaemon:
         return None if kind == fcntl.F_UNLCK else pid
 
     def start(self) -> None:
-        """Have supervisord answering. One that lives and does not answer is ended first."""
+        """Start supervisord if needed and wait for its answer. One that hangs is killed first."""
         if self.find_keeper_pid() is not None and not self._wait_for_answer(HANG_TIMEOUT_S):
             self.stop()
         if self.find_keeper_pid() is None:
@@ -127,7 +127,7 @@ class SupervisordDaemon:
             try:
                 descendants += psutil.Process(keeper_pid).children(recursive=True)
                 os.kill(keeper_pid, signal_number)
-                os.kill(keeper_pid, signal.SIGCONT)  # a paused one could not hear it
+                os.kill(keeper_pid, signal.SIGCONT)  # a paused process does not handle SIGTERM
                 wait_until(
                     lambda: self.find_keeper_pid() != keeper_pid, timeout_s, "the process manager to end"
                 )
@@ -141,7 +141,7 @@ class SupervisordDaemon:
         )
 
     def _find_strays(self) -> list[psutil.Process]:
-        """Find what a manager left behind that was killed while parts of it were paused."""
+        """Find processes of a manager that was killed while some of them were paused."""
         strays = []
         for process in psutil.process_iter(["cmdline", "cwd"]):
             arguments = process.info["cmdline"] or []

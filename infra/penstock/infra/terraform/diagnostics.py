@@ -1,4 +1,4 @@
-"""What Terraform says when something is wrong, as data."""
+"""Diagnostics of Terraform as data."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Diagnostic:
 
     @property
     def is_error(self) -> bool:
-        """Whether it stops the command; a warning does not."""
+        """Whether it is an error; a warning does not stop the command."""
         return self.severity == "error"
 
 
 @dataclass(frozen=True)
 class StateLockHolder:
-    """Who holds the lock of a state, for what, since when; `lock_id` releases it."""
+    """The holder of a state lock, its operation and start; `lock_id` releases the lock."""
 
     lock_id: str
     operation: str
@@ -77,7 +77,7 @@ def parse_plain_diagnostics(text: str) -> tuple[Diagnostic, ...]:
 
 
 def find_lock_holder(diagnostics: Iterable[Diagnostic]) -> StateLockHolder | None:
-    """Find out who holds the lock, when that is what the diagnostics are about."""
+    """Return the holder of the state lock if the diagnostics are about it."""
     for diagnostic in diagnostics:
         fields = dict(_LOCK_LINE.findall(diagnostic.detail))
         if diagnostic.summary == STATE_LOCK_SUMMARY and "ID" in fields:

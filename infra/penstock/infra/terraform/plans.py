@@ -11,7 +11,7 @@ UNKNOWN_MASK = "(known after apply)"
 
 
 class PlanAction(StrEnum):
-    """What a plan does to one resource or output."""
+    """The action of a plan on one resource or output."""
 
     NO_OP = "no-op"
     CREATE = "create"
@@ -43,13 +43,13 @@ class ResourceChange:
 
     @property
     def has_effect(self) -> bool:
-        """Whether anything outside Terraform is touched."""
+        """Whether the change affects anything outside Terraform."""
         return self.action not in (PlanAction.NO_OP, PlanAction.READ)
 
 
 @dataclass(frozen=True)
 class PlannedResource:
-    """One resource as it will be once the plan is applied; what is sensitive or not known yet is absent."""
+    """A resource after the plan is applied, without sensitive and unknown values."""
 
     address: str
     kind: str
@@ -58,7 +58,7 @@ class PlannedResource:
 
 @dataclass(frozen=True)
 class OutputChange:
-    """What happens to one output; its value is not shown."""
+    """The change of one output, without its value."""
 
     name: str
     action: PlanAction
@@ -83,11 +83,11 @@ class TerraformPlan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether applying it would change neither a resource nor an output."""
+        """Whether applying the plan changes no resource and no output."""
         return not any(change.has_effect for change in self.changes) and not self.outputs
 
     def count_actions(self, *actions: PlanAction) -> int:
-        """How many resources get one of these actions."""
+        """Return how many resources have one of these actions."""
         return sum(change.action in actions for change in self.changes)
 
     def __str__(self) -> str:
@@ -100,5 +100,5 @@ class TerraformPlan:
 
 
 def parse_action(actions: list[str]) -> PlanAction:
-    """Fold Terraform's list of steps into one word: delete and create, in either order, is replace."""
+    """Return one action for Terraform's list of actions: delete and create, in either order, is replace."""
     return PlanAction.REPLACE if len(actions) > 1 else PlanAction(actions[0])

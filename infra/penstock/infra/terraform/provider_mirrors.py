@@ -23,25 +23,25 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def platform_name() -> str:
-    """Name this system as mirrors do, for example `linux_amd64`."""
+    """Return this system's name as in mirrors, such as `linux_amd64`."""
     machine = platform.machine().lower()
     return f"{platform.system().lower()}_{_ARCHITECTURES.get(machine, machine)}"
 
 
 def has_providers(folder: Path) -> bool:
-    """Whether the folder is a mirror with at least one provider for this system."""
+    """Return whether the folder is a mirror with a provider for this system."""
     return any(folder.glob(f"*/*/*/*/{platform_name()}/terraform-provider-*"))
 
 
 def has_provider(folder: Path, provider: str, version: str) -> bool:
-    """Whether the mirror has this version of a provider, named like `hashicorp/aws`."""
+    """Return whether the mirror has this version of a provider such as `hashicorp/aws`."""
     return any(folder.glob(f"*/{provider}/{version}/{platform_name()}/terraform-provider-*"))
 
 
 def find_mirrors(
     configured: Iterable[Path] = (), optional_directory: Path = OPTIONAL_SOFTWARE_DIRECTORY
 ) -> tuple[Path, ...]:
-    """All mirrors that this machine has: those of settings first, then the usual places."""
+    """Return all mirrors of this machine: those of settings, then the usual folders."""
     candidates = [*configured, *(path.expanduser() for path in STANDARD_MIRRORS)]
     if optional_directory.is_dir():
         candidates += sorted(folder for folder in optional_directory.iterdir() if folder.is_dir())
@@ -53,7 +53,7 @@ def find_mirrors(
 
 
 def list_providers(folder: Path) -> tuple[str, ...]:
-    """The addresses HOST/NAMESPACE/NAME of what the mirror has for this system."""
+    """Return the addresses HOST/NAMESPACE/NAME of the mirror's providers for this system."""
     executables = folder.glob(f"*/*/*/*/{platform_name()}/terraform-provider-*")
     return tuple(sorted({"/".join(path.relative_to(folder).parts[:3]) for path in executables}))
 

@@ -1,4 +1,4 @@
-"""Running one Terraform command in one folder: its surroundings, its files, its failure as an exception."""
+"""Running one Terraform command in one folder, with failures as exceptions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EventCallback = Callable[[TerraformEvent], None]
 
 @dataclass(frozen=True)
 class TerraformRunner:
-    """What every command on one environment's folder has in common."""
+    """What all commands on one environment's folder share."""
 
     directory: Path
     work_directory: Path
@@ -37,14 +37,14 @@ class TerraformRunner:
 
     @contextmanager
     def scratch_directory(self) -> Iterator[Path]:
-        """A folder for one run's files, its owner's alone, gone at the end whatever they hold."""
+        """Yield a private folder for the files of one run, removed at the end."""
         runs = self.work_directory / "runs"
         runs.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=runs) as folder:
             yield Path(folder)
 
     def run_for_text(self, step: TerraformStep, timeout_s: float, *arguments: str) -> str:
-        """Run a command that answers with text, and return its answer."""
+        """Run a command and return its output."""
         with self.scratch_directory() as scratch:
             result = self._run_step(step, timeout_s, scratch, arguments, lambda _line: None, ())
         if result.exit_code:
@@ -52,7 +52,7 @@ class TerraformRunner:
         return result.stdout
 
     def run_for_result(self, step: TerraformStep, timeout_s: float, *arguments: str) -> ChildResult:
-        """Run a command whose exit code is part of its answer."""
+        """Run a command whose exit code is part of its result."""
         with self.scratch_directory() as scratch:
             return self._run_step(step, timeout_s, scratch, arguments, lambda _line: None, ())
 
@@ -64,7 +64,7 @@ class TerraformRunner:
         on_event: EventCallback,
         arguments: Sequence[str],
     ) -> tuple[TerraformEvent, ...]:
-        """Run a command that answers with events, and hand on each as it comes."""
+        """Run a command that writes events, and pass each on when it arrives."""
         events: list[TerraformEvent] = []
 
         def on_line(line: str) -> None:
@@ -80,7 +80,7 @@ class TerraformRunner:
         return tuple(events)
 
     def failure_of(self, step: TerraformStep, diagnostics: Sequence[Diagnostic]) -> TerraformError:
-        """The exception for a step that failed in this folder."""
+        """Return the exception for a failed step in this folder."""
         return classify_failure(step, self.directory.name, diagnostics)
 
     def _run_step(

@@ -27,14 +27,14 @@ class SavedPlans:
     directory: Path
 
     def save(self, draft: Path, plan: TerraformPlan) -> Path:
-        """Put a draft under the plan's name, with what is shown of it."""
+        """Store a draft under the plan's name, with its summary."""
         folder = self.directory / plan.plan_id
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         (folder / _SUMMARY_FILE_NAME).write_bytes(msgspec.json.encode(plan))
         return draft.replace(folder / _PLAN_FILE_NAME)
 
     def load(self, plan_id: str) -> TerraformPlan:
-        """Read again what was shown of a plan."""
+        """Read the summary of a plan."""
         path = self.directory / Path(plan_id).name / _SUMMARY_FILE_NAME
         try:
             return msgspec.json.decode(path.read_bytes(), type=TerraformPlan)
@@ -45,12 +45,12 @@ class SavedPlans:
             ) from error
 
     def load_all(self) -> Iterator[TerraformPlan]:
-        """What was shown of every plan that is still to be used, by id."""
+        """Yield the summaries of all stored plans, by id."""
         for path in sorted(self.directory.glob(f"*/{_SUMMARY_FILE_NAME}")):
             yield self.load(path.parent.name)
 
     def verified_plan_file(self, plan: TerraformPlan) -> Path:
-        """The file to apply; refused when it is not, byte for byte, the one that was shown."""
+        """Return the file to apply; refuse it if it is not byte for byte the one that was shown."""
         path = self.directory / plan.plan_id / _PLAN_FILE_NAME
         if not path.is_file():
             raise UnknownPlanError(
@@ -62,10 +62,10 @@ class SavedPlans:
         return path
 
     def delete(self, plan: TerraformPlan) -> None:
-        """Remove a plan and all it holds; one that is gone already is fine."""
+        """Remove a plan and its files, if they exist."""
         shutil.rmtree(self.directory / plan.plan_id, ignore_errors=True)
 
 
 def plan_fingerprint(path: Path) -> str:
-    """The SHA-256 of a plan file."""
+    """Return the SHA-256 of a plan file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()

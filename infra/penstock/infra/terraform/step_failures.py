@@ -1,4 +1,4 @@
-"""From what Terraform says of a failure to the exception that names it."""
+"""Maps failures of Terraform to exceptions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _STALE_PLAN_SUMMARIES = (
 
 
 class TerraformStep(NamedTuple):
-    """A step, and what to raise and advise when it fails."""
+    """A step, with the exception and the advice for its failure."""
 
     name: str
     error_type: type[CommandFailedError]
@@ -65,7 +65,7 @@ UNLOCK_STEP = TerraformStep("Releasing the lock of", ConfigurationError, "Nothin
 
 
 def classify_failure(step: TerraformStep, subject: str, diagnostics: Sequence[Diagnostic]) -> TerraformError:
-    """Choose the exception for a step that failed on `subject`, an environment's folder."""
+    """Return the exception for a step that failed on `subject`, an environment's folder."""
     operation = f"{step.name} {subject}"
     errors = [diagnostic for diagnostic in diagnostics if diagnostic.is_error]
     summaries = " ".join(error.summary for error in errors)

@@ -50,7 +50,7 @@ class TerraformTimeouts:
 
 @dataclass(frozen=True)
 class TerraformOutput:
-    """An output of the state; its value stays out of its text form."""
+    """An output of the state; `repr` hides its value."""
 
     value: Any = field(repr=False)
     is_sensitive: bool
@@ -80,11 +80,11 @@ class TerraformWorkspace:
 
     @property
     def saved_plans(self) -> SavedPlans:
-        """The plans that were made and not yet applied."""
+        """The plans that are not applied yet."""
         return SavedPlans(self.work_directory / "plans")
 
     def prepare(self) -> None:
-        """Fetch modules and providers and open the backend; quick when that was done and nothing changed."""
+        """Download modules and providers and open the backend; fast if nothing changed since."""
         self.work_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._lock_workspace():
             if not init_stamp.is_stamp_current(self._runner.data_directory, self._compute_stamp()):
@@ -96,7 +96,7 @@ class TerraformWorkspace:
                 init_stamp.write_stamp(self._runner.data_directory, self._compute_stamp())
 
     def validate(self) -> tuple[Diagnostic, ...]:
-        """Check the HCL; warnings come back, errors are raised."""
+        """Validate the HCL; return warnings, raise errors."""
         self.prepare()
         result = self._runner.run_for_result(
             step_failures.VALIDATE_STEP, self.timeouts.plan_timeout_s, "validate", "-json"
@@ -109,7 +109,7 @@ class TerraformWorkspace:
         return diagnostics
 
     def plan(self, *, destroy: bool = False, on_event: EventCallback = _ignore_event) -> TerraformPlan:
-        """Find out what is to be done, and save it. Nothing is changed, drift is looked for."""
+        """Compute and save a plan, including drift. Changes nothing."""
         self.prepare()
         with self._runner.scratch_directory() as scratch:
             draft = scratch / "draft.tfplan"
@@ -128,7 +128,7 @@ class TerraformWorkspace:
     def apply(
         self, plan: TerraformPlan, on_event: EventCallback = _ignore_event
     ) -> tuple[ResourceProgress, ...]:
-        """Do what a saved plan says, and return the steps that were done. A plan is used once."""
+        """Apply a saved plan, and return its steps. A plan is used once."""
         self.prepare()
         if plan.engine != str(self.engine):
             raise StalePlanError(
@@ -161,7 +161,7 @@ class TerraformWorkspace:
         return {name: TerraformOutput(item["value"], item["sensitive"]) for name, item in documents.items()}
 
     def list_resources(self) -> tuple[str, ...]:
-        """The addresses in the state; empty only where it was read, and nothing is in it or it is not there."""
+        """Return the addresses in the state; empty only if the state was read or does not exist."""
         self.prepare()
         result = self._runner.run_for_result(
             step_failures.READ_STATE_STEP, self.timeouts.plan_timeout_s, "state", "list"
@@ -173,14 +173,14 @@ class TerraformWorkspace:
         return tuple(result.stdout.splitlines()) if not result.exit_code else ()
 
     def unlock(self, lock_id: str) -> None:
-        """Release a lock that was left behind. Only for a lock whose holder certainly is no more."""
+        """Release a leftover lock. Use it only if its holder no longer runs."""
         self.prepare()
         self._runner.run_for_text(
             step_failures.UNLOCK_STEP, self.timeouts.plan_timeout_s, "force-unlock", "-force", lock_id
         )
 
     def _has_state(self) -> bool:
-        """Whether there is a state: listing one that is not there fails, fetching it succeeds with nothing."""
+        """Return whether a state exists: listing a missing one fails, pulling it succeeds and is empty."""
         return bool(
             self._runner.run_for_text(
                 step_failures.READ_STATE_STEP, self.timeouts.plan_timeout_s, "state", "pull"
