@@ -1,13 +1,13 @@
-# Two commands matter: `make up` runs the platform, `make test` proves it. Both do their own set-up.
+# The two main commands: `make up` runs the platform, `make test` tests it. Both set up the checkout first.
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 UV := .cache/tools/bin/uv
 
-# Where it is set, every one of the platform's processes would compile what it imports at each start.
+# If it is set, each process of the platform compiles its imports at every start.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Three at a time on two cores: much of their time is waiting. Which of the dear ones stay together: tests/distribution.py.
+# Three workers on two cores, because tests mostly wait. tests/distribution.py groups the expensive ones.
 JOBS ?= 3
 PLAIN := not spark and not kafka and not whole
 LOCK := $(UV) pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
@@ -16,19 +16,19 @@ LOCK := $(UV) pip compile -q --universal --python-version 3.11 --generate-hashes
 .DEFAULT_GOAL := help
 .PHONY: help up down status logs test test-plain check bench lock clean run-environment dev-environment set-up
 
-help: ## show this
+help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-up: run-environment ## set up what is missing, and run the whole platform on this machine
+up: run-environment ## set up the checkout, and run the whole platform on this machine
 	@$(BIN)/penstock up
 
-down: set-up ## stop it, in order; what it has written stays
+down: set-up ## stop the platform; its data stays
 	@$(BIN)/penstock down
 
-status: set-up ## show what runs
+status: set-up ## show programs and streams
 	@$(BIN)/penstock status
 
-logs: set-up ## show the ends of the logs
+logs: set-up ## show the end of each log
 	@$(BIN)/penstock logs
 
 test: dev-environment ## run every test: plain Python first, then Spark, Kafka and the whole platform
@@ -37,7 +37,7 @@ test: dev-environment ## run every test: plain Python first, then Spark, Kafka a
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not ($(PLAIN))" || status=$$?; \
 	exit $$status
 
-test-plain: dev-environment ## run the tests that need neither Java nor long; EXAMPLES=20 tries properties longer
+test-plain: dev-environment ## run the fast tests without Java; EXAMPLES=20 tries more examples of properties
 	@$(BIN)/python -m pytest -n $(JOBS) -m "$(PLAIN)"
 
 check: dev-environment ## format, lint, types, import rules
@@ -48,10 +48,10 @@ check: dev-environment ## format, lint, types, import rules
 	$(BIN)/lint-imports || status=1; \
 	exit $$status
 
-bench: dev-environment ## measure; prints figures, judges nothing
+bench: dev-environment ## run the benchmarks and print their figures
 	@for bench in tests/benchmarks/bench_*.py; do echo "== $$bench"; $(BIN)/python -m tests.benchmarks.$$(basename $$bench .py) || exit 1; done
 
-lock: dev-environment ## make every lock again: packages, installer, jars
+lock: dev-environment ## update every lock: packages, installer, jars
 	@export UV_SYSTEM_CERTS=1; \
 	$(LOCK) --group build pyproject.toml -c requirements.lock -o requirements.lock && \
 	$(LOCK) --group build --group dev pyproject.toml -c requirements.lock -o requirements-dev.lock && \
@@ -61,7 +61,7 @@ lock: dev-environment ## make every lock again: packages, installer, jars
 	$(LOCK) platform/penstock/platform/demo/comparisons/beam/beam.in -o platform/penstock/platform/demo/comparisons/beam/beam.lock && \
 	$(BIN)/python -m penstock.infra.jar_lock
 
-clean: ## remove what set-up made; what the platform has written (.penstock) stays
+clean: ## remove what set-up created; the platform's data (.penstock) stays
 	@rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 run-environment:
@@ -71,4 +71,4 @@ dev-environment:
 	@$(PYTHON) infra/bootstrap.py dev
 
 set-up:
-	@test -x $(BIN)/penstock || { echo "Nothing is set up in this checkout yet: make up" >&2; exit 1; }
+	@test -x $(BIN)/penstock || { echo "This checkout is not set up. Run: make up" >&2; exit 1; }

@@ -1,4 +1,4 @@
-# Dagster's webserver or daemon. Neither loads code of ours: the code server does, and runs it, from the image `host`.
+# Dagster's webserver or daemon. The platform's code is loaded and run by the code server, from the image `host`.
 FROM python:3.11.10-slim-bookworm AS build
 WORKDIR /build
 COPY docker/dagster.lock ./
@@ -14,7 +14,7 @@ COPY --from=build /opt/penstock /opt/penstock
 ENV PATH=/opt/penstock/venv/bin:$PATH PYTHONPATH=/opt/penstock/code PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
     DAGSTER_HOME=/opt/penstock/dagster DAGSTER_DISABLE_TELEMETRY=1
 USER 10001:10001
-# Where an engine puts a volume of its own, as Fargate does, the folder has the rights that it has here: anybody's.
+# A volume that an engine creates, as Fargate does, inherits the folder's permissions: writable by everyone.
 VOLUME /tmp
 EXPOSE 3000
 ENTRYPOINT ["python", "-m", "penstock.infra.container"]

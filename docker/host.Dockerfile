@@ -1,5 +1,5 @@
-# The stream host, a Spark application that runs streams; the commands that feed and look at it; and Dagster's code
-# server, whose runs are its children and start Spark as the host does.
+# The stream host, a Spark application that runs streams; the commands to feed and inspect it; and Dagster's code
+# server, whose runs start Spark as the host does.
 FROM python:3.11.10-slim-bookworm AS build
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends openjdk-17-jre-headless \
@@ -27,7 +27,7 @@ COPY --from=build /opt/penstock /opt/penstock
 ENV PATH=/opt/penstock/venv/bin:$PATH PYTHONPATH=/opt/penstock/code PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
     DAGSTER_HOME=/opt/penstock/dagster DAGSTER_DISABLE_TELEMETRY=1
 USER 10001:10001
-# Where an engine puts a volume of its own, as Fargate does, a folder has the rights that it has here.
+# A volume that an engine creates, as Fargate does, inherits a folder's permissions.
 VOLUME ["/tmp", "/var/lib/penstock"]
 EXPOSE 4000 9464
 ENTRYPOINT ["python", "-m", "penstock.infra.container"]

@@ -1,5 +1,5 @@
-# One Kafka broker: Java, Kafka's jars, and the few lines of Python that prepare its folder.
-# The first stage has everything, for Ivy comes with pyspark; the second takes the jars and three packages.
+# One Kafka broker: Java, Kafka's jars, and the Python code that formats its folder.
+# The first stage needs pyspark for Ivy; the second has only the jars and three packages.
 FROM python:3.11.10-slim-bookworm AS build
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends openjdk-17-jre-headless \

@@ -1,4 +1,4 @@
-# Spark's master or one of its workers: Java, the wheel that pyspark is, the jars and the code that jobs need.
+# The Spark master or a worker: Java, pyspark, and the jars and code that jobs need.
 FROM python:3.11.10-slim-bookworm AS build
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends openjdk-17-jre-headless \

@@ -6,7 +6,7 @@ locals {
   kafka  = local.scram ? 9096 : 9098
   values = var.secrets_filled ? [for secret in module.secrets.kafka_secrets : secret.arn] : []
 
-  # The platform's own users; a further one is for others, who are told where their password is by ours.
+  # The platform's users. An additional one is for external clients.
   users = [for user in ["host", "ingestion", "topics"] : user if local.scram && contains(var.kafka_principals, user)]
 
   # Services log in by passwords that are put in by hand, and cannot start before that.

@@ -1,7 +1,7 @@
 # The same outputs, of the same types, in every environment: penstock.infra.environments reads them.
 
 output "kafka" {
-  description = "Where Kafka is, how clients talk to it and how topics are kept; `secrets` says where our users' passwords are."
+  description = "Kafka's bootstrap servers, security and topic layout; `secrets` has the secret references of the platform's users."
   value = {
     brokers = module.kafka.brokers
     layout  = "production"
@@ -12,7 +12,7 @@ output "kafka" {
 }
 
 output "spark" {
-  description = "How Spark is reached: a master, and where there is one an application and the role of its jobs."
+  description = "Spark's master, or an application and the role of its jobs."
   value = {
     kind        = "emr-serverless"
     master      = var.host_master
@@ -28,7 +28,7 @@ output "warehouse" {
 }
 
 output "control_store" {
-  description = "Where the control store is, without a password, and the place of one."
+  description = "URL of the control store without password, and the secret reference of the password."
   value = {
     url    = module.control_store.url
     secret = "env:CONTROL_STORE"
@@ -54,11 +54,11 @@ output "secrets" {
 }
 
 output "groups" {
-  description = "Security groups for what is not in here: programs that write topics, and people's sessions inside the network."
+  description = "Security groups for clients that are not managed here: producers, and user sessions inside the network."
   value       = { for who in ["keepers", "producers"] : who => module.network.group_ids[who] }
 }
 
 output "keeper" {
-  description = "The secret with the password of PostgreSQL's keeper, who makes users."
+  description = "Secret with the password of PostgreSQL's admin user."
   value       = module.control_store.keeper_secret_arn
 }

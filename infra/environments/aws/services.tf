@@ -1,4 +1,4 @@
-# What runs as a task, which image it is, and what each is told: its own settings, and its own secrets alone.
+# The services, their images, settings and secrets. A service gets only its own secrets.
 
 locals {
   tasks = {

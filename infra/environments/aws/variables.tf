@@ -46,7 +46,7 @@ variable "broker_storage_gb" {
 }
 
 variable "kafka_authentication" {
-  description = "How clients prove who they are: scram, or iam (no passwords), by which none of our own services can."
+  description = "Client authentication: scram, or iam (no passwords). The platform's services only support scram."
   type        = string
   default     = "scram"
 }
@@ -123,13 +123,13 @@ variable "image_tag" {
 }
 
 variable "monthly_usd" {
-  description = "What a month may cost, in US dollars, before somebody is told."
+  description = "Monthly budget in US dollars; exceeding it sends a notification."
   type        = number
   default     = 2000
 }
 
 variable "mail" {
-  description = "Who is told of alarms and of the budget; empty tells nobody."
+  description = "Email address for alarms and budget notifications; empty sends none."
   type        = string
   default     = ""
 }

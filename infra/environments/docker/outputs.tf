@@ -1,7 +1,7 @@
 # The same outputs, of the same types, in every environment: penstock.infra.environments reads them.
 
 output "kafka" {
-  description = "Where Kafka is, how clients talk to it and how topics are kept; `secrets` says where our users' passwords are."
+  description = "Kafka's bootstrap servers, security and topic layout; `secrets` has the secret references of the platform's users."
   value = {
     brokers  = module.stack.brokers
     layout   = "production"
@@ -10,7 +10,7 @@ output "kafka" {
 }
 
 output "spark" {
-  description = "How Spark is reached: a master, and where there is one an application and the role of its jobs."
+  description = "Spark's master, or an application and the role of its jobs."
   value = {
     kind        = "standalone"
     master      = module.stack.master
@@ -26,6 +26,6 @@ output "warehouse" {
 }
 
 output "control_store" {
-  description = "Where the control store is, without a password, and the place of one."
+  description = "URL of the control store without password, and the secret reference of the password."
   value       = module.stack.control_store
 }

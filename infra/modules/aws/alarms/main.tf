@@ -4,7 +4,7 @@ locals {
   kafka    = { "Cluster Name" = var.name }
   database = { DBInstanceIdentifier = var.name }
 
-  # What is watched: the worst value in five minutes against a bound, and what it means.
+  # The alarms: the worst value in five minutes compared with a limit.
   watched = merge(
     {
       kafka-offline-partitions = {
@@ -28,7 +28,7 @@ locals {
         meaning   = "The control store has been busy for a quarter of an hour"
       }
     },
-    # MSK tells of disks broker by broker: without a broker's number there is no such metric.
+    # MSK reports disks by broker: the metric needs a broker id.
     { for broker in range(1, var.brokers + 1) : "kafka-disk-${broker}" => {
       namespace  = "AWS/Kafka", metric = "KafkaDataLogsDiskUsed"
       dimensions = merge(local.kafka, { "Broker ID" = tostring(broker) })

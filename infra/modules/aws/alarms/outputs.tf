@@ -1,4 +1,4 @@
 output "topic_arn" {
-  description = "Where alarms are told."
+  description = "SNS topic of the alarms."
   value       = aws_sns_topic.this.arn
 }

@@ -9,7 +9,7 @@ variable "key_arn" {
 }
 
 variable "mail" {
-  description = "Who is told; empty tells nobody."
+  description = "Email address that receives alarms; empty sends none."
   type        = string
   default     = ""
 }
@@ -20,6 +20,6 @@ variable "services" {
 }
 
 variable "brokers" {
-  description = "How many Kafka brokers there are; each has a disk of its own."
+  description = "Number of Kafka brokers; each has its own disk."
   type        = number
 }

@@ -9,6 +9,6 @@ variable "monthly_usd" {
 }
 
 variable "topic_arn" {
-  description = "Where it is told that the bound comes near."
+  description = "SNS topic for notifications when spending approaches the budget."
   type        = string
 }

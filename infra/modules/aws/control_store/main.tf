@@ -1,6 +1,6 @@
 locals {
   address = aws_db_instance.this.endpoint
-  # Only who shows a certificate of RDS's own authority, for this very name, is given a password.
+  # Clients send the password only to a server with a certificate of the RDS authority for this name.
   checked = "sslmode=verify-full&sslrootcert=${var.authority_file}"
 }
 

@@ -9,6 +9,6 @@ output "dagster_url" {
 }
 
 output "keeper_secret_arn" {
-  description = "The secret that holds the password of keeper, who makes users and is no service."
+  description = "Secret with the password of the admin user, which creates users and runs no service."
   value       = aws_db_instance.this.master_user_secret[0].secret_arn
 }

@@ -48,7 +48,7 @@ variable "storage_gb" {
 }
 
 variable "two_zones" {
-  description = "Whether a second machine in another zone stands by."
+  description = "Whether a standby instance runs in another zone."
   type        = bool
   default     = true
 }

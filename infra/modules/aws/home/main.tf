@@ -43,7 +43,7 @@ resource "aws_efs_mount_target" "this" {
   security_groups = [aws_security_group.home.id]
 }
 
-# Whoever comes through it is our containers' user, whatever it says it is, and sees this folder alone.
+# Every client of the access point acts as the containers' user, and sees only this folder.
 resource "aws_efs_access_point" "this" {
   file_system_id = aws_efs_file_system.this.id
   tags           = { Name = "${var.name}-home" }

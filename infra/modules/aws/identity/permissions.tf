@@ -5,7 +5,7 @@ locals {
   topics = "${replace(var.cluster_arn, ":cluster/", ":topic/")}/*"
   groups = "${replace(var.cluster_arn, ":cluster/", ":group/")}/*"
 
-  # Whoever logs in to Kafka by a password has his permissions there, and needs none here.
+  # Clients that authenticate to Kafka with a password have their permissions there.
   by_role = var.kafka_by_role ? [1] : []
 
   tables = {

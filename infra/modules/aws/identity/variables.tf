@@ -29,7 +29,7 @@ variable "kafka_by_role" {
 }
 
 variable "spark_secret_arns" {
-  description = "Secrets that Spark's jobs read themselves: that of Kafka's user who reads topics, where he has one."
+  description = "Secrets that Spark jobs read, such as the password of the Kafka user that reads topics."
   type        = list(string)
   default     = []
 }

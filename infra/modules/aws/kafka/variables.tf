@@ -14,12 +14,12 @@ variable "subnet_ids" {
 }
 
 variable "client_group_ids" {
-  description = "Clients to the security group whose members may talk to the brokers, as the authentication says."
+  description = "Clients by name and security group that may connect to the brokers."
   type        = map(string)
 }
 
 variable "keeper_group_id" {
-  description = "Security group of people who keep it: they come in by role, and read metrics."
+  description = "Security group of administrators; they authenticate by role, and may read metrics."
   type        = string
 }
 
@@ -63,7 +63,7 @@ variable "storage_gb" {
 }
 
 variable "authentication" {
-  description = "How clients prove who they are: iam or scram."
+  description = "Client authentication: iam or scram."
   type        = string
   default     = "iam"
 

@@ -18,7 +18,7 @@ resource "aws_security_group" "service" {
   for_each = var.services
 
   name        = "${var.name}-${each.key}"
-  description = "What ${each.key} of ${var.name} talks to, and who talks to it"
+  description = "Traffic from and to ${each.key} of ${var.name}"
   vpc_id      = aws_vpc.this.id
   tags        = { Name = "${var.name}-${each.key}" }
 }

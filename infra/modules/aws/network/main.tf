@@ -25,7 +25,7 @@ resource "aws_subnet" "private" {
   tags                    = { Name = "${var.name}-private-${each.key}" }
 }
 
-# No route but the local one: there is no internet gateway and no NAT.
+# Only the local route: no internet gateway and no NAT.
 resource "aws_route_table" "private" {
   vpc_id = aws_vpc.this.id
   tags   = { Name = "${var.name}-private" }

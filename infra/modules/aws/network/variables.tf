@@ -61,7 +61,7 @@ variable "flow_log_role_arn" {
 }
 
 variable "services" {
-  description = "Who is in the network, and the ports they may reach in it beside AWS's endpoints."
+  description = "Members of the network, and the ports that they may reach besides AWS endpoints."
   type        = map(set(number))
 }
 

@@ -92,7 +92,7 @@ resource "aws_kms_alias" "this" {
   target_key_id = aws_kms_key.this.key_id
 }
 
-# Kafka takes only secrets whose names begin like this, under a customer's key. They are made empty:
+# MSK accepts only secrets with this name prefix and a customer key. They are created empty:
 # a value that Terraform knew would be in its state.
 resource "aws_secretsmanager_secret" "kafka" {
   for_each = var.kafka_principals

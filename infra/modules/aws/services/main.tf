@@ -151,7 +151,7 @@ resource "aws_ecs_service" "this" {
   launch_type            = "FARGATE"
   enable_execute_command = false
 
-  # Two daemons at once would both launch runs, two hosts would wait for each other's leases: the old one ends first.
+  # Two daemons would both launch runs, and two hosts would wait for leases, so the old task stops first.
   deployment_minimum_healthy_percent = 0
   deployment_maximum_percent         = 100
 

@@ -48,7 +48,7 @@ variable "log_days" {
 
 variable "services" {
   # task_role_arn is our code's while it runs, start_role_arn fetches image and secrets; home is where it is mounted.
-  description = "What runs: image, command, size (1024 CPU units are a core), port (0 for none), and what it may and is told."
+  description = "The services: image, command, size (1024 CPU units are one core), port (0 for none), permissions and environment."
   type = map(object({
     image          = string
     command        = list(string)

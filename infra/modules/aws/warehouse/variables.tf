@@ -26,7 +26,7 @@ variable "archive_raw_after_days" {
 }
 
 variable "delete_with_contents" {
-  description = "Whether destroying the bucket deletes what is in it. False wherever the data matters."
+  description = "Whether destroying the bucket deletes its objects. Set false where the data matters."
   type        = bool
   default     = false
 }

@@ -55,7 +55,7 @@ module "broker" {
   restarts  = { heap_mb = var.heap_mb }
 }
 
-# A secured cluster's users: made over TLS, with passwords from files that Terraform never reads.
+# Users of a secured cluster: created over TLS, with passwords from files that Terraform never reads.
 resource "terraform_data" "users" {
   count      = var.secured ? 1 : 0
   depends_on = [module.broker]

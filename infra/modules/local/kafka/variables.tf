@@ -4,7 +4,7 @@ variable "directory" {
 }
 
 variable "jars" {
-  description = "Folder of the jars that brokers run from; what is missing is fetched."
+  description = "Folder of the brokers' jars; missing jars are downloaded."
   type        = string
 }
 

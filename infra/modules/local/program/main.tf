@@ -4,11 +4,11 @@ locals {
   record = try(jsondecode(file("${var.directory}/${var.name}.json")), null)
   alive  = local.record == null ? false : strcontains(try(file("/proc/${local.record.pid}/cmdline"), ""), local.record.marker)
 
-  # A start that is still good keeps its name; what is down gets a new one, and by that is started.
+  # A running program keeps its start name; a program that is down gets a new name, which starts it.
   start = local.alive ? local.record.token : "${local.record == null ? "planned" : "found down"} at ${plantimestamp()}"
 }
 
-# The program's place: to lose it is to end the program and remove what it holds.
+# The program's folder: destroying it stops the program and removes its data.
 resource "terraform_data" "place" {
   input = {
     python = var.python

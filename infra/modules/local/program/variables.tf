@@ -25,7 +25,7 @@ variable "action" {
 }
 
 variable "order" {
-  description = "What the action is told, beside the name of this start."
+  description = "Request of the action, in addition to the name of this start."
   type        = any
 }
 

@@ -5,6 +5,6 @@ output "master" {
 }
 
 output "secret" {
-  description = "The file that holds the secret which jobs must know; empty when there is none."
+  description = "File with the secret that jobs need; empty if there is none."
   value       = var.secured ? "${var.directory}/secret" : ""
 }

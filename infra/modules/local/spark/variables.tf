@@ -4,7 +4,7 @@ variable "directory" {
 }
 
 variable "jars" {
-  description = "Folder of the jars that jobs need; what is missing is fetched."
+  description = "Folder of the jobs' jars; missing jars are downloaded."
   type        = string
 }
 
