@@ -1,11 +1,11 @@
-"""Hosts on a stage, one of them seen from outside."""
+"""Hosts under test; one of them reports through an observed control."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
-from tests.platform.host.staging import Stage
+from tests.platform.host.staging import HostHarness
 
 from penstock.platform.control import open_control_store
 from penstock.platform.host.host_metrics import HostMetrics
@@ -13,9 +13,9 @@ from penstock.platform.host.observed_control import ObservedControl
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
+def harness(tmp_path: Path) -> Iterator[HostHarness]:
     store = open_control_store(f"sqlite:///{tmp_path}/control.db")
-    yield Stage(store)
+    yield HostHarness(store)
     store.close()
 
 
@@ -25,6 +25,6 @@ def registry() -> CollectorRegistry:
 
 
 @pytest.fixture
-def seen(stage: Stage, registry: CollectorRegistry) -> Stage:
-    """The same, with a host that is seen from outside."""
-    return Stage(stage.store, control=ObservedControl(stage.store, HostMetrics(registry)))
+def observed(harness: HostHarness, registry: CollectorRegistry) -> HostHarness:
+    """The same, with a host that is observed from outside."""
+    return HostHarness(harness.store, control=ObservedControl(harness.store, HostMetrics(registry)))

@@ -1,4 +1,4 @@
-"""A host on a stage: a real control store, a clock that a test turns, and streams that only tell."""
+"""A host under test: a real control store, a clock that the test advances, and fake streams."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,16 +14,16 @@ from penstock.platform.control.reports import read_batch_history
 from penstock.platform.services.stream_lifecycle import STREAM_COMMANDS, StateRequest, request_state
 
 STREAM = "s"
-TOMORROW = now_ms() + 86_400_000
-"""What a clock on a stage shows: it stands until a test turns it, so that no lease runs out and no wait is over
-because a machine is slow. Whoever asks whether a lease lives by the clock on the wall finds that it does."""
+CLOCK_START_MS = now_ms() + 86_400_000
+"""The start of the test clock. It stands still until the test advances it, so that a slow machine expires no lease
+and ends no backoff. By the wall clock, leases are still alive."""
 
 
 @dataclass
-class Telling:
-    """A stream that tells what it was asked to do; it fails at its start while there are failures left."""
+class FakeStream:
+    """A stream that records its calls; each start raises one of the failures that are left."""
 
-    right: WriteFence
+    fence: WriteFence
     calls: list[str]
     failures: list[Exception]
     ended: Exception | None = None
@@ -63,21 +63,21 @@ class Telling:
 
 
 @dataclass
-class Stage:
-    """A host, its store, and a clock for leases and for the waits between tries."""
+class HostHarness:
+    """A host, its store, and a clock for leases and backoffs."""
 
     store: ControlStore
     calls: list[str] = field(default_factory=list)
     failures: list[Exception] = field(default_factory=list)
-    written: str = "as it was"
-    streams: list[Telling] = field(default_factory=list)
+    written: str = "version 1"
+    streams: list[FakeStream] = field(default_factory=list)
     kept: list[BatchOutcome] = field(default_factory=list)
     meanwhile: Callable[[], None] = lambda: None
     ahead_ms: int = 0
     name: str = "host"
-    patience_s: float = 30.0
+    step_wait_s: float = 30.0
     control: HostControl | None = None
-    """What the host speaks to, where that is not the store itself."""
+    """The host's control store, if it is not `store` itself."""
 
     def __post_init__(self) -> None:
         self.host = StreamHost(
@@ -87,43 +87,43 @@ class Stage:
             self.clock,
             is_spark_alive=lambda: True,
             poll_interval_s=0.01,
-            step_wait_s=self.patience_s,
+            step_wait_s=self.step_wait_s,
             max_retries=3,
             read_definition_version=lambda _: self.written,
         )
 
     def clock(self) -> int:
-        return TOMORROW + self.ahead_ms
+        return CLOCK_START_MS + self.ahead_ms
 
-    def make(self, name: str, right: WriteFence, told: Callable[[BatchOutcome], None]) -> Telling:
+    def make(self, name: str, fence: WriteFence, told: Callable[[BatchOutcome], None]) -> FakeStream:
         self.meanwhile()
-        self.streams.append(Telling(right, self.calls, self.failures, kept=self.kept, told=told))
+        self.streams.append(FakeStream(fence, self.calls, self.failures, kept=self.kept, told=told))
         return self.streams[-1]
 
-    def wish(self, word: str) -> StateRequest:
+    def request(self, word: str) -> StateRequest:
         asked = request_state(self.store, STREAM, STREAM_COMMANDS[word], (STREAM,))
         self.host.reconcile()
         return asked
 
-    def look_after_the_wait(self) -> None:
+    def reconcile_after_backoff(self) -> None:
         self.ahead_ms += 70_000
         self.host.reconcile()
 
-    def looking(self, condition: Callable[[], bool]) -> Callable[[], bool]:
-        """A condition that is asked for after another look."""
+    def after_reconcile(self, condition: Callable[[], bool]) -> Callable[[], bool]:
+        """Return a condition that reconciles before each check."""
         return lambda: (self.host.reconcile(), condition())[1]
 
     def state(self) -> str:
-        told = self.said(STREAM)
+        told = self.read_state(STREAM)
         assert told is not None
         return told
 
-    def since(self) -> int:
+    def state_since(self) -> int:
         told = self.store.read_health(STREAM)
         assert told is not None
         return told.at_ms
 
-    def said(self, stream: str) -> str | None:
+    def read_state(self, stream: str) -> str | None:
         told = self.store.read_health(stream)
         return None if told is None else told.state
 

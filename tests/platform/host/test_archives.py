@@ -73,7 +73,7 @@ def checked(defs: Definitions, instance: DagsterInstance) -> dict[str, object]:
     return {"passed": evaluation.passed, **{name: one.value for name, one in evaluation.metadata.items()}}
 
 
-def test_a_host_keeps_an_archive_while_it_is_wanted(own_broker: LocalBroker, tmp_path: Path) -> None:
+def test_a_host_runs_an_archive_while_it_is_requested(own_broker: LocalBroker, tmp_path: Path) -> None:
     broker = own_broker  # the topic has to be of a contract, and others write to those of the shared broker
     broker.create_topic("nexmark-auctions", 2)
     producer = Producer({"bootstrap.servers": broker.bootstrap})

@@ -28,7 +28,7 @@ def store(tmp_path: Path) -> Iterator[Slow]:
         yield Slow(opened.engine)
 
 
-def test_a_lease_that_is_given_back_while_it_is_renewed_is_not_held(store: Slow) -> None:
+def test_a_lease_that_is_released_while_it_is_renewed_is_not_held(store: Slow) -> None:
     leases = LeaseKeeper(store, "host", lambda: 0, 1_000)
     lease = leases.acquire("s")
     assert lease is not None
@@ -38,7 +38,7 @@ def test_a_lease_that_is_given_back_while_it_is_renewed_is_not_held(store: Slow)
     assert store.acquire_lease("s", "other", 0, 1_000) is not None
 
 
-def test_a_stream_that_is_begun_anew_while_its_lease_is_renewed_is_held(store: Slow) -> None:
+def test_a_stream_that_restarts_while_its_lease_is_renewed_is_held(store: Slow) -> None:
     leases = LeaseKeeper(store, "host", lambda: 0, 1_000)
     before, taken = leases.acquire("s"), list[Lease | None]()
     assert before is not None

@@ -116,7 +116,7 @@ def raised(control: ObservedControl) -> list[str]:
     return found
 
 
-def test_trouble_is_over_with_a_batch_and_not_with_another_try(control: ObservedControl) -> None:
+def test_a_failure_ends_with_a_committed_batch_and_not_with_a_retry(control: ObservedControl) -> None:
     alerts = raised(control)
     for at in range(1, 6):
         control.report_health(StreamHealth("s", StreamState.RETRYING, "no such field", at))
@@ -127,7 +127,7 @@ def test_trouble_is_over_with_a_batch_and_not_with_another_try(control: Observed
     assert alerts == ["retrying", "running"]
 
 
-def test_trouble_that_lasts_is_told_again_each_hour(control: ObservedControl) -> None:
+def test_a_lasting_failure_is_alerted_each_hour(control: ObservedControl) -> None:
     alerts = raised(control)
     for minute in range(125):
         control.report_health(StreamHealth("s", StreamState.RETRYING, "its broker is away", minute * 60_000))
@@ -148,7 +148,7 @@ def test_each_failure_is_counted_and_one_that_the_store_did_not_hear_of_only_onc
     assert registry.get_sample_value("penstock_stream_failures_total", {"stream": "s"}) == 4
 
 
-def test_a_host_that_lost_a_stream_shows_nothing_of_it_any_more(
+def test_a_fenced_host_shows_no_metrics_of_its_stream(
     control: ObservedControl, registry: CollectorRegistry
 ) -> None:
     alerts = raised(control)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.platform.host.staging import STREAM, Stage, outcome, told
+from tests.platform.host.staging import STREAM, HostHarness, outcome, told
 
 from penstock.core.waiting import wait_until
 from penstock.engine.host.control import DesiredState
@@ -29,12 +29,12 @@ class Away:
 
 
 def test_a_store_that_does_not_answer_for_a_while_stops_no_stream(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    harness: HostHarness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    stage.wish("start")
+    harness.request("start")
     stop, desired, troubles = (
         threading.Event(),
-        stage.store.read_desired_states,
+        harness.store.read_desired_states,
         [OSError("no way to the store")] * 3,
     )
 
@@ -44,17 +44,17 @@ def test_a_store_that_does_not_answer_for_a_while_stops_no_stream(
         stop.set()
         return desired()
 
-    monkeypatch.setattr(stage.store, "read_desired_states", asked)
-    stage.host.run(stop)
+    monkeypatch.setattr(harness.store, "read_desired_states", asked)
+    harness.host.run(stop)
     told = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
     assert told == ["Reconciliation failed; running streams are unaffected"]
-    assert stage.calls == ["start", "drain"], "it ran until the host was stopped"
+    assert harness.calls == ["start", "drain"], "it ran until the host was stopped"
 
 
-def test_batches_of_a_while_without_a_store_are_told_later_in_order(stage: Stage) -> None:
-    before = Away(stage.store)
-    host = Stage(stage.store, control=before)
-    host.wish("start")
+def test_batches_without_a_store_are_reported_later_in_order(harness: HostHarness) -> None:
+    before = Away(harness.store)
+    host = HostHarness(harness.store, control=before)
+    host.request("start")
     (stream,) = host.streams
     stream.told(outcome(0))
     before.away = True
@@ -62,25 +62,25 @@ def test_batches_of_a_while_without_a_store_are_told_later_in_order(stage: Stage
         stream.told(outcome(number))
     before.away = False
     stream.told(outcome(4))
-    wait_until(lambda: told(stage.store) == [0, 1, 2, 3, 4], 30, "all to be told, in order")
+    wait_until(lambda: told(harness.store) == [0, 1, 2, 3, 4], 30, "all to be told, in order")
 
 
-def test_what_a_host_could_not_tell_any_more_the_next_one_tells(stage: Stage) -> None:
-    stage.store.record_batch(to_batch_record(STREAM, outcome(2)))
-    stage.kept = [outcome(number) for number in range(6)]
-    stage.wish("start")
-    stage.streams[0].told(outcome(5))  # as a stream does that is begun
-    stage.streams[0].told(outcome(6))
-    stage.wish("drain")
-    wait_until(lambda: told(stage.store) == [2, 3, 4, 5, 6], 30, "what it did not wait for to be told")
+def test_the_next_host_reports_what_the_last_one_could_not(harness: HostHarness) -> None:
+    harness.store.record_batch(to_batch_record(STREAM, outcome(2)))
+    harness.kept = [outcome(number) for number in range(6)]
+    harness.request("start")
+    harness.streams[0].told(outcome(5))  # as a stream does that is begun
+    harness.streams[0].told(outcome(6))
+    harness.request("drain")
+    wait_until(lambda: told(harness.store) == [2, 3, 4, 5, 6], 30, "what it did not wait for to be told")
 
 
-def test_a_batch_that_the_store_cannot_hold_does_not_keep_the_next_ones(
-    stage: Stage, caplog: pytest.LogCaptureFixture
+def test_a_batch_that_the_store_rejects_does_not_block_the_next_ones(
+    harness: HostHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
-    stage.wish("start")
-    stage.streams[0].told(replace(outcome(0), panes={"of no timing": 1}))
-    stage.streams[0].told(outcome(1))
-    stage.wish("drain")
-    wait_until(lambda: told(stage.store) == [1], 30, "the next one to be told")
+    harness.request("start")
+    harness.streams[0].told(replace(outcome(0), panes={"of no timing": 1}))
+    harness.streams[0].told(outcome(1))
+    harness.request("drain")
+    wait_until(lambda: told(harness.store) == [1], 30, "the next one to be told")
     assert "Batch rejected by control store; its tables have it" in caplog.messages

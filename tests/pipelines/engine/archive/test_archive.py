@@ -177,7 +177,7 @@ def test_offsets_of_transactions_markers_are_explained(make: Callable[..., Place
     assert place.gaps() == expected
 
 
-def test_what_the_topic_forgot_before_it_was_archived_is_told(make: Callable[..., Place]):
+def test_offsets_that_expired_before_archiving_are_explained(make: Callable[..., Place]):
     place = make("forgotten")
     fill(place, 300)
     place.take_all(place.archive())
@@ -191,7 +191,7 @@ def test_what_the_topic_forgot_before_it_was_archived_is_told(make: Callable[...
     assert len(place.rows()) == 550
 
 
-def test_what_compaction_removed_is_told(tmp_path: Path, kafka_jar_paths: list[Path]):
+def test_offsets_that_compaction_removed_are_explained(tmp_path: Path, kafka_jar_paths: list[Path]):
     broker = LocalBroker.in_directory(tmp_path / "broker", kafka_jar_paths)
     quickly = (("log.cleaner.backoff.ms", "100"),)
     settings = {"cleanup.policy": "compact", "segment.ms": "1", "min.cleanable.dirty.ratio": "0.01"}
@@ -266,7 +266,7 @@ def test_killed_between_any_two_steps_it_ends_as_one_that_was_not(
     assert max(batches) + 1 <= len(place.told)
 
 
-def test_of_two_writers_the_one_that_was_taken_over_stops(make: Callable[..., Place]):
+def test_of_two_writers_the_fenced_one_stops(make: Callable[..., Place]):
     place = make("fought")
     fill(place, 300)
     old, new = place.archive(epoch=1), place.archive(epoch=2)
@@ -278,7 +278,7 @@ def test_of_two_writers_the_one_that_was_taken_over_stops(make: Callable[..., Pl
     place.check()
 
 
-def test_a_topic_that_was_made_anew_is_refused(make: Callable[..., Place]):
+def test_a_topic_that_was_created_again_is_refused(make: Callable[..., Place]):
     place = make("remade")
     fill(place, 30)
     place.take_all(place.archive())
@@ -310,12 +310,12 @@ def test_a_table_without_its_journal_is_refused(make: Callable[..., Place]):
         place.archive()
 
 
-def test_a_topic_that_is_not_there_is_said(broker: LocalBroker):
+def test_a_missing_topic_is_refused(broker: LocalBroker):
     with pytest.raises(ArchiveError, match="penstock topics apply"):
         fetch_topic_id({"bootstrap.servers": broker.bootstrap}, "nowhere")
 
 
-def test_the_files_of_a_day_that_is_over_become_few(make: Callable[..., Place]):
+def test_the_files_of_a_past_day_are_compacted(make: Callable[..., Place]):
     place = make("merged")
     for turn in range(12):
         fill(place, 30, first=turn * 30)
@@ -328,7 +328,7 @@ def test_the_files_of_a_day_that_is_over_become_few(make: Callable[..., Place]):
     assert len(table.file_uris(file_pruning_predicate=[(DAY_COLUMN, "=", utc_day(NOON))])) == 1
 
 
-def test_a_stream_takes_what_comes_and_finishes_it_when_it_is_drained(make: Callable[..., Place]):
+def test_a_stream_archives_new_records_and_finishes_them_when_it_is_drained(make: Callable[..., Place]):
     place = make("streamed")
     config = ArchiveConfig(
         place.broker.bootstrap, place.folder / "stream", place.warehouse, batch_interval_ms=0

@@ -343,7 +343,7 @@ def test_the_accounts_of_each_batch_add_up(tmp_path: Path) -> None:
     assert sum(row["quarantined"] for row in ledger) == len(bench.rows("quarantine/records")) == 1
 
 
-def test_a_host_that_lost_its_right_writes_nothing_more(tmp_path: Path) -> None:
+def test_a_fenced_host_writes_nothing_more(tmp_path: Path) -> None:
     bench = Bench(PLAN, tmp_path)
     first, *rest = history()
     holds = [True]
@@ -372,7 +372,7 @@ def test_a_host_of_an_older_epoch_stops_at_an_intent_of_a_newer_one(tmp_path: Pa
     assert sorted(row["batch_id"] for row in bench.rows("ledger/stream")) == [0, 0, 1, 1]
 
 
-def test_a_tick_does_not_overtake_a_batch_that_was_begun(tmp_path: Path) -> None:
+def test_a_tick_does_not_overtake_a_batch_that_was_started(tmp_path: Path) -> None:
     bench = Bench(PLAN, tmp_path)
     first, _, third, *_ = history()
     bench.feed(bench.open(epoch=1), first)

@@ -148,7 +148,7 @@ def test_a_host_that_slept_in_the_middle_of_a_file_spoils_none(
     assert stream.rows() == undisturbed(tmp_path / "calm")
 
 
-def test_a_host_that_has_computed_asks_for_its_right_before_it_writes(tmp_path: Path) -> None:
+def test_a_host_checks_its_lease_after_computing_and_before_writing(tmp_path: Path) -> None:
     stream = TakenOver(tmp_path)
     old = stream.old()
     stream.bench.feed(old, BATCHES[0])
@@ -173,7 +173,7 @@ def files(folder: Path) -> set[Path]:
     return {path for path in folder.rglob("*") if path.is_file() and "_delta_log" not in path.parts}
 
 
-def test_a_host_that_slept_while_it_forgot_removes_nothing_of_its_successor(
+def test_a_host_that_slept_while_it_pruned_removes_nothing_of_its_successor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engines, "RETAINED_BATCHES", 2)
@@ -196,7 +196,7 @@ def test_a_host_that_slept_while_it_forgot_removes_nothing_of_its_successor(
     assert bench.open(epoch=3).state_trees["stream"].row_count
 
 
-def test_what_the_host_that_lost_wrote_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_a_fenced_host_are_pruned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = TakenOver(tmp_path)
     old = stream.old(stream.take_over)
     stream.bench.feed(old, BATCHES[0])
@@ -215,7 +215,7 @@ def test_what_the_host_that_lost_wrote_is_forgotten(tmp_path: Path, monkeypatch:
     assert stream.rows() == rows == undisturbed(tmp_path / "calm")
 
 
-def test_who_only_looks_disturbs_no_batch_at_work(tmp_path: Path) -> None:
+def test_a_reader_of_the_journal_disturbs_no_running_batch(tmp_path: Path) -> None:
     bench = Bench(PLAN, tmp_path)
     bench.feed(bench.open(), BATCHES[0])
     store_plan(tmp_path / "stream", PLAN)

@@ -19,7 +19,7 @@ from penstock.engine.errors import JournalError
 from penstock.engine.operators.stateful.state_encoding import encode_state
 
 
-def test_each_window_that_is_open_after_a_batch_is_kept_once(tmp_path: Path) -> None:
+def test_each_open_window_is_in_the_state_once(tmp_path: Path) -> None:
     bench = Bench(PLANS["fixed"], tmp_path)
     run(bench, Fuse(-1))
     directory = tmp_path / "stream"
@@ -30,7 +30,7 @@ def test_each_window_that_is_open_after_a_batch_is_kept_once(tmp_path: Path) -> 
     assert select_key_rows(read_state_at(directory, 2)["stream"], {"key": "b"}).num_rows == 1
 
 
-def test_every_stage_is_there_and_what_functions_remember_can_be_read(tmp_path: Path) -> None:
+def test_every_stage_is_there_and_packed_state_can_be_read(tmp_path: Path) -> None:
     chained, remembering = (Bench(PLANS[name], tmp_path / name) for name in ("two stages", "remembering"))
     for bench in (chained, remembering):
         run(bench, Fuse(-1))
@@ -53,7 +53,7 @@ def test_every_stage_is_there_and_what_functions_remember_can_be_read(tmp_path: 
         ([float("nan"), {"up": float("inf")}, 1.5], ["NaN", {"up": "Infinity"}, 1.5]),
     ],
 )
-def test_whatever_a_function_remembers_can_be_read(memory: object, told: object) -> None:
+def test_any_state_of_a_function_can_be_read(memory: object, told: object) -> None:
     rows = decode_packed_columns(
         pa.table({"function_state": pa.array([encode_state(memory), None], pa.binary())})
     )
@@ -61,7 +61,7 @@ def test_whatever_a_function_remembers_can_be_read(memory: object, told: object)
     assert (json.loads(found), nothing) == (told, None)
 
 
-def test_what_vectorized_functions_remember_stands_in_columns(tmp_path: Path) -> None:
+def test_the_state_of_vectorized_functions_is_in_columns(tmp_path: Path) -> None:
     run(Bench(PLANS["at once"], tmp_path), Fuse(-1))
     rows = decode_packed_columns(read_state_at(tmp_path / "stream")["stream"].read_table()).to_pylist()
     found = {row["key"]: (row["function_state_records"], row["function_state_total"]) for row in rows}
@@ -69,7 +69,7 @@ def test_what_vectorized_functions_remember_stands_in_columns(tmp_path: Path) ->
     assert {"window_start", "window_end"}.isdisjoint(rows[0])
 
 
-def test_what_is_not_kept_is_told(tmp_path: Path) -> None:
+def test_a_batch_that_is_not_retained_is_refused(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="no batch is committed yet"):
         read_state_at(tmp_path)
     run(Bench(PLANS["fixed"], tmp_path), Fuse(-1))

@@ -44,7 +44,9 @@ def looks(log: BatchTable, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-def test_a_commit_after_a_look_ahead_looks_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_after_a_refresh_does_not_refresh_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = log_of(tmp_path)
     assert commit(log, 0)
     log.refresh_ahead()
@@ -90,7 +92,7 @@ def test_files_that_maintenance_merged_since_disturb_no_commit(tmp_path: Path) -
     assert numbers(log) == list(range(21))
 
 
-def test_where_a_look_ahead_fails_the_next_commit_looks_itself(
+def test_after_a_failed_refresh_the_next_commit_refreshes(
     somewhere: StoragePath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = log_of(somewhere)
@@ -126,7 +128,7 @@ def test_a_view_from_before_is_no_reason_to_fail(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("problem", [DeltaError("the disk is full"), CommitFailedError("somebody else")])
-def test_what_fails_on_a_new_view_too_is_said(
+def test_an_error_on_a_refreshed_table_is_raised(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: DeltaError
 ) -> None:
     log = log_of(tmp_path)
@@ -142,7 +144,7 @@ def test_what_fails_on_a_new_view_too_is_said(
     assert numbers(log) == [0]
 
 
-def test_a_table_of_newest_values_is_looked_at_once_for_each_batch(
+def test_a_table_of_latest_values_is_refreshed_once_for_each_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     latest = table(tmp_path)

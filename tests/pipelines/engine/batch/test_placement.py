@@ -80,7 +80,7 @@ def test_placements_may_change_with_every_batch_and_leave_the_same_tables(
     assert bool(spreader.folded) == any(elsewhere[: len(history()) * len(PLANS[name].source_stages)])
 
 
-def test_a_batch_is_folded_here_as_long_as_it_fits(tmp_path: Path) -> None:
+def test_a_batch_is_folded_on_the_driver_while_it_fits(tmp_path: Path) -> None:
     spreader = InParts()
     bench = Bench(PLANS["fixed"], tmp_path, placement=Placement(1_500, spreader))
     run(bench, Fuse(-1))
@@ -90,7 +90,7 @@ def test_a_batch_is_folded_here_as_long_as_it_fits(tmp_path: Path) -> None:
     assert set(placements.values()) == {"driver", "executors"}
 
 
-def test_long_keys_weigh_what_they_are_long(tmp_path: Path) -> None:
+def test_the_size_of_long_keys_counts(tmp_path: Path) -> None:
     spreader = InParts()
     bench = Bench(PLANS["fixed"], tmp_path, placement=Placement(100_000, spreader))
     engine = bench.open()

@@ -70,7 +70,7 @@ def intent(spans: tuple[OffsetRange, ...], number: int = 0) -> BatchIntent:
     st.lists(st.integers(0, 40), min_size=1, max_size=3),
     st.sets(st.tuples(st.integers(0, 2), st.integers(10, 49)), max_size=5),
 )
-def test_exactly_the_records_that_fail_alone_are_set_aside(
+def test_exactly_the_records_that_fail_alone_are_quarantined(
     tmp_path_factory: pytest.TempPathFactory, lengths: list[int], bad: set[Address]
 ) -> None:
     journal = BatchJournal(tmp_path_factory.mktemp("journal"))
@@ -103,7 +103,7 @@ def counted(calls: list[int]) -> Callable[[BatchInput], set[Address]]:
     return compute_once_more
 
 
-def test_a_batch_that_is_run_again_sets_the_same_records_aside_at_once(journal: BatchJournal) -> None:
+def test_a_repeated_batch_excludes_the_same_records_without_a_search(journal: BatchJournal) -> None:
     records, calls = Records(batch(1000), frozenset({(0, 700)})), []
     guard = PoisonIsolation(journal, "s", 1)
     first = guard.compute_isolated(intent(records.spans), records, counted(calls))
@@ -120,7 +120,7 @@ def test_records_that_break_only_together_fail_the_batch(journal: BatchJournal) 
     assert journal.read_excluded(0) == []
 
 
-def test_other_troubles_blame_nobody(journal: BatchJournal) -> None:
+def test_other_errors_exclude_no_record(journal: BatchJournal) -> None:
     def gone(reading: BatchInput) -> None:
         raise OSError("the broker is gone")
 
@@ -151,7 +151,7 @@ def test_without_a_limit_nothing_is_tried(journal: BatchJournal) -> None:
     assert len(calls) == 1
 
 
-def test_what_was_sent_again_is_set_aside_and_written_down_and_does_not_count_as_broken(
+def test_replayed_records_are_excluded_and_recorded_and_are_no_poison(
     tmp_path: Path,
 ) -> None:
     journal = BatchJournal(tmp_path)

@@ -185,7 +185,7 @@ def told(bench: Bench) -> tuple[list[Any], list[Any]]:
 
 @settings(max_examples=scale_examples(15), deadline=None, suppress_health_check=list(HealthCheck))
 @given(batches=histories())
-def test_repeats_are_those_of_the_reference(
+def test_duplicates_are_those_of_the_reference(
     tmp_path_factory: pytest.TempPathFactory, batches: list[InputBatch]
 ) -> None:
     bench = RememberingBench(PLAN, tmp_path_factory.mktemp("calm"))
@@ -195,7 +195,7 @@ def test_repeats_are_those_of_the_reference(
 
 @settings(max_examples=scale_examples(8), deadline=None, suppress_health_check=list(HealthCheck))
 @given(batches=histories(), steps=st.integers(1, 40))
-def test_a_killed_run_sets_aside_what_a_calm_one_does(
+def test_a_killed_run_drops_the_same_duplicates(
     tmp_path_factory: pytest.TempPathFactory, batches: list[InputBatch], steps: int
 ) -> None:
     killed = RememberingBench(PLAN, tmp_path_factory.mktemp("killed"))
@@ -207,7 +207,7 @@ def record(offset: int, at: int, word: str) -> InputRecord:
     return InputRecord("records", 0, offset, {"key": "a", "at": at, "value": 1, "word": word})
 
 
-def test_ids_are_forgotten_once_their_horizon_is_behind_the_watermark(tmp_path: Path) -> None:
+def test_ids_expire_when_the_watermark_passes_them(tmp_path: Path) -> None:
     bench = RememberingBench(PLAN, tmp_path)
     engine = bench.open()
     many = 100
@@ -221,7 +221,7 @@ def test_ids_are_forgotten_once_their_horizon_is_behind_the_watermark(tmp_path: 
     assert (accounts[many], accounts[many + 1]) == (1, 0)
 
 
-def test_files_of_ids_that_no_outcome_names_are_removed(
+def test_id_files_that_no_outcome_references_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engines, "RETAINED_BATCHES", 1)

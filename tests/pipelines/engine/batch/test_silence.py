@@ -71,7 +71,7 @@ def test_the_clock_is_followed_once_the_last_partition_is_silent(bench: Bench) -
     assert [clock for clock, _ in ticked(engine)] == [80_000, 2 * MINUTE + 5_000]
 
 
-def test_silence_that_moves_nothing_is_waited_for_by_nobody(tmp_path: Path) -> None:
+def test_idleness_that_moves_nothing_schedules_no_tick(tmp_path: Path) -> None:
     bench = bench_over(WatermarkStrategy(idle_after=30_000), tmp_path)
     engine = bench.open()
     bench.feed(engine, InputBatch(0, 10_000, (record(0, 5_000),)))
@@ -96,7 +96,7 @@ def test_where_records_may_lie_unread_silence_is_counted_from_then_on(bench: Ben
     assert ticked(engine)[0][0] == HOUR + 30_000
 
 
-def test_who_runs_such_a_batch_again_counts_from_the_same_clock(bench: Bench) -> None:
+def test_a_repeat_of_such_a_batch_counts_from_the_same_clock(bench: Bench) -> None:
     engine = bench.open()
     bench.feed(engine, InputBatch(0, 5_000, (record(0, 5_000),)))
     alive = iter([True, True, False])

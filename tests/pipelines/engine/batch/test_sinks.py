@@ -38,7 +38,7 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
     return done
 
 
-def test_the_final_table_has_each_last_pane_and_nothing_that_is_taken_back(bench: Bench) -> None:
+def test_the_final_table_has_each_last_pane_and_no_retraction(bench: Bench) -> None:
     log = [row for row in bench.rows("panes/stream") if row["final"] and row["kind"] == "insert"]
     assert len(log) > 2
     assert bench.rows("final/stream") == log
@@ -60,7 +60,7 @@ def test_the_latest_value_is_what_inserts_less_retractions_leave(bench: Bench) -
 
 
 @pytest.mark.parametrize("complete", [False, True], ids=["newest values", "complete"])
-def test_a_batch_says_how_many_rows_it_gave_to_each_table(tmp_path: Path, complete: bool) -> None:
+def test_a_batch_reports_its_rows_by_table(tmp_path: Path, complete: bool) -> None:
     newest = CompleteTableSink("stream") if complete else LatestValues("stream")
     sinks = (PaneLog("stream"), newest, FinalPanes("stream"))
     bench = Bench(plan_over(replace(PLAN.only_stage, final_pane="always", sinks=sinks)), tmp_path)
@@ -88,7 +88,7 @@ def test_a_topic_is_given_panes_and_no_watermark_counts_as_one(tmp_path: Path) -
     assert topic.write(rows, 0, 0).result_rows == 2
 
 
-def test_the_quarantine_of_a_topic_says_who_judged_a_record_and_by_what(tmp_path: Path) -> None:
+def test_the_quarantine_of_a_topic_names_the_stream_and_the_contract(tmp_path: Path) -> None:
     bench = Bench(PLAN, tmp_path)
     run(bench, Fuse(-1))
     (row,) = bench.rows("quarantine/records")

@@ -37,7 +37,7 @@ def test_readers_find_what_they_ask_for(tmp_path: Path, asked: tuple[str, Any]) 
     assert [row[name] for row in pa.table(found).to_pylist()] == [value]
 
 
-def test_bounds_are_said_only_where_they_are_exact() -> None:
+def test_bounds_are_given_only_if_they_are_exact() -> None:
     rows = {
         "word": ["x" * (MAX_BOUND_TEXT_CHARS + 1)],
         "share": [nan],

@@ -61,7 +61,7 @@ def latest(somewhere: StoragePath) -> LatestTable:
     return table
 
 
-def test_a_table_that_grows_is_merged_and_goes_on_to_grow(log: LogTable) -> None:
+def test_a_growing_table_is_merged_and_keeps_growing(log: LogTable) -> None:
     before = rows(log.path)
     assert merge_small_files(log.path, "s", 0) == FileMergeCounts(20, 1)
     assert (rows(log.path), files(log.path)) == (before, 1)
@@ -90,7 +90,7 @@ def test_open_windows_are_left_alone_and_corrections_find_merged_ones(latest: La
     assert rows(latest.path) == [(at, 30 if n == 3 else n) for at, n in corrected]
 
 
-def test_files_that_nobody_names_are_removed_but_not_those_of_a_decided_batch(log: LogTable) -> None:
+def test_unreferenced_files_are_removed_but_not_those_of_a_committed_batch(log: LogTable) -> None:
     merge_small_files(log.path, "s", 0)
     decided = log.write(panes(20, 20), 20, 20)
     (waiting,) = decided.adds

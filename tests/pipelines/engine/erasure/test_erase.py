@@ -68,7 +68,7 @@ def others(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", sorted(PLANS))
-def test_a_key_is_gone_from_every_file_and_the_others_go_on(tmp_path: Path, name: str) -> None:
+def test_a_key_is_gone_from_every_file_and_the_others_continue(tmp_path: Path, name: str) -> None:
     batches = history()
     calm, bench = (Bench(PLANS[name], tmp_path / folder) for folder in ("calm", "erased"))
     fed(calm, batches, 1)
@@ -84,7 +84,7 @@ def test_a_key_is_gone_from_every_file_and_the_others_go_on(tmp_path: Path, name
     assert others(bench.rows(table)) == others(calm.rows(table))
 
 
-def test_the_account_says_who_asked_and_how_much_went_and_not_which_key_in_clear(tmp_path: Path) -> None:
+def test_the_account_has_the_requester_and_the_counts_but_not_the_key(tmp_path: Path) -> None:
     bench = Bench(PLANS["two stages"], tmp_path)
     fed(bench, history()[:3], 1)
     erase_key_state(place(bench), bench.plan, REQUEST, 2)
@@ -119,7 +119,7 @@ def steps(monkeypatch: pytest.MonkeyPatch, fuse: Fuse) -> None:
 
 @pytest.mark.parametrize("host_first", [False, True])
 @pytest.mark.parametrize("step", range(1, 13))
-def test_an_erasure_that_was_killed_anywhere_is_done_again_and_counts_once(
+def test_an_erasure_that_was_killed_is_repeated_and_counts_once(
     tmp_path: Path, step: int, host_first: bool
 ) -> None:
     bench = Bench(PLANS["fixed"], tmp_path)
@@ -140,7 +140,7 @@ def test_an_erasure_that_was_killed_anywhere_is_done_again_and_counts_once(
     assert max(row["end"] for row in bench.rows("ledger/stream")) == 12
 
 
-def test_what_a_killed_host_decided_is_committed_before_a_key_is_erased(tmp_path: Path) -> None:
+def test_commits_of_a_killed_host_are_finished_before_a_key_is_erased(tmp_path: Path) -> None:
     calm, bench = Bench(PLANS["fixed"], tmp_path / "calm"), Bench(PLANS["fixed"], tmp_path / "killed")
     fed(calm, history()[:3], 1)
     fed(bench, history()[:2], 1)

@@ -58,7 +58,7 @@ BOTH = {"warmest": max_("temperature"), "readings": count()}
         (plan(trigger=after_watermark(early=every("5 seconds"))), UpgradeClass.REPLAY, ["trigger"]),
     ],
 )
-def test_what_a_change_takes(after: Plan, takes: UpgradeClass, what: list[str]) -> None:
+def test_a_change_requires_its_upgrade_class(after: Plan, takes: UpgradeClass, what: list[str]) -> None:
     found = compare_plans(plan(), after)
     assert found.upgrade_class is takes
     assert [difference.subject for difference in found.differences] == what
@@ -70,7 +70,7 @@ def test_a_column_may_be_declared_to_count_from_now_on() -> None:
     assert compare_plans(plan(), changed, ["coldest", "warmest"]).upgrade_class is UpgradeClass.MIGRATABLE
 
 
-def test_what_an_input_says_otherwise() -> None:
+def test_a_change_of_an_input_is_classified() -> None:
     before = plan()
     (source,) = before.sources
     slower = replace(source.watermark, max_out_of_orderness=source.watermark.max_out_of_orderness + 1)
@@ -93,7 +93,7 @@ def test_what_an_input_says_otherwise() -> None:
     )
 
 
-def test_a_difference_says_what_was_and_what_is() -> None:
+def test_a_difference_shows_both_values() -> None:
     (difference,) = compare_plans(plan(), plan(lateness="2 hours")).differences
     assert (difference.before, difference.after) == ("3600000", "7200000")
     (gone,) = compare_plans(plan(), plan(readings=count())).differences
@@ -104,7 +104,7 @@ def test_a_plan_that_was_stored_and_read_back_is_the_same() -> None:
     assert compare_plans(plan_from_dict(plan_to_dict(plan())), plan()).upgrade_class is UpgradeClass.SAME
 
 
-def test_that_a_function_sets_timers_of_the_clock_can_be_said_afterwards() -> None:
+def test_a_function_may_start_to_set_processing_time_timers() -> None:
     def remembering(**declared: bool) -> Plan:
         told = read("sensors").key("device")
         told = told.stateful(alarm, state=Alarm, returns={"above": "DOUBLE"}, **declared)

@@ -41,7 +41,7 @@ def test_a_state_has_the_types_of_the_stages_that_wrote_it(name: str, tmp_path: 
     fits(bench, last_of(bench))
 
 
-def test_a_step_that_gives_a_column_another_type_takes_a_replay(
+def test_a_step_that_changes_the_type_of_a_column_requires_a_replay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The definitions alone do not tell: Spark knows what comes out of a step."""
