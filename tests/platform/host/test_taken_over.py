@@ -1,4 +1,4 @@
-"""Two hosts for one stream: with a real control store, and streams that only tell."""
+"""Two hosts for one stream, with a real control store and fake streams."""
 
 import logging
 import threading

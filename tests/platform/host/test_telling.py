@@ -1,4 +1,4 @@
-"""What a host tells its control store, when the store can hear it: with a real one, and streams that only tell."""
+"""What a host reports to its control store, with a real store that may be away, and fake streams."""
 
 import logging
 import threading

@@ -1,4 +1,4 @@
-"""What a host does about wishes: with a real control store, and streams that only tell."""
+"""How a host follows desired states, with a real control store and fake streams."""
 
 import threading
 
