@@ -8,10 +8,10 @@ from typing import Any
 from penstock.engine.errors import TranscriptError, UnsupportedCaseError
 
 COMMENT_KEYS = frozenset({"raw", "note", "notes", "comment", "id", "source", "confidence", "raw_timestamp"})
-"""What says something to people alone, wherever it stands."""
+"""Fields that are only for people, at any level."""
 
 MIN_SIMILARITY = 0.8
-"""So alike are two words of which one is the other misspelt."""
+"""The similarity from which on a keyword counts as misspelled."""
 
 UNNAMED_CASE = "without id"
 

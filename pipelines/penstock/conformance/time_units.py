@@ -10,11 +10,11 @@ from penstock.engine.errors import TranscriptError
 
 MS_BY_UNIT = {"ms": 1, "s": 1_000, "sec": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 INFINITE_TIMES = {"inf": inf, "+inf": inf, "Infinity": inf, "-inf": -inf}
-"""The words for the ends of time."""
+"""The keywords for infinity."""
 UNIT_ALIASES = {"millisecond": "ms", "second": "s", "minute": "min", "hour": "h", "day": "d"}
 
 MAX_TIME_MS = 2**63
-"""No time lies further from 1970: 64 bits hold no more milliseconds."""
+"""The maximum distance from 1970 in milliseconds that fits 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class TimeUnit:
 
 
 MILLISECOND_UNIT = TimeUnit(1)
-"""The unit of fields that say so in their names."""
+"""The unit of fields that end in `_ms`."""
 
 
 def require_finite(duration_ms: float, name: str) -> int:

@@ -43,7 +43,7 @@ WINDOW_FIELDS = (
         *PUNCTUATION_FIELDS,
     ),
 )
-"""What a window of some type may have."""
+"""The fields of each window type."""
 
 
 def parse_window(node: Mapping[str, Any] | str, unit: TimeUnit) -> Window:

@@ -107,11 +107,11 @@ def test_a_batch_that_read_more_than_there_is_is_found(gone: list[int], said: st
     assert bool(found) == bool(gone)
 
 
-def digest(partition: int, stretch: int, count: int, first: int, last: int, value: int) -> dict[str, int]:
-    return dict(zip(DIGEST_SCHEMA.names, (partition, stretch, count, first, last, value), strict=True))
+def digest(partition: int, block: int, count: int, first: int, last: int, value: int) -> dict[str, int]:
+    return dict(zip(DIGEST_SCHEMA.names, (partition, block, count, first, last, value), strict=True))
 
 
-def test_stretches_that_differ_are_named_in_order_and_holes_are_seen() -> None:
+def test_blocks_that_differ_are_named_in_order_and_holes_are_seen() -> None:
     one = [digest(0, 0, 5, 0, 4, 1), digest(0, 1, 4, 10, 14, 2), digest(1, 0, 1, 0, 0, 3)]
     other = [digest(0, 0, 5, 0, 4, 1), digest(0, 1, 4, 10, 14, 9)]
     ours, theirs = (pa.Table.from_pylist(rows, DIGEST_SCHEMA) for rows in (one, other))

@@ -21,7 +21,7 @@ WINDOW_TRANSLATIONS: Mapping[str, FlinkNode] = {
     "session_event_time": {"type": "sessions"},
 }
 FLINK_TRIGGER_TYPES = ("event_time", "processing_time", "end_of_stream", "count", "purging")
-"""Windows and triggers that have another name here, and else the same fields."""
+"""Windows and triggers with another name here and the same fields."""
 
 
 def is_flink_case(case: FlinkNode) -> bool:

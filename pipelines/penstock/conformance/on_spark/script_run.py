@@ -20,7 +20,7 @@ from penstock.engine.operators.stage_graph import CompiledGraph
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
 
 BatchReadings = Mapping[int, BatchInput]
-"""The records of the batches that have some, by the number of the batch."""
+"""The records of each batch that has records, by batch number."""
 
 
 @dataclass(frozen=True)

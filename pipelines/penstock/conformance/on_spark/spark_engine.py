@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MAX_SCRIPTS_PER_JOB = 200
-"""Scripts that share a job at most: what a job says of them is held in memory until they have run."""
+"""The maximum number of scripts per job. A job's output stays in memory until its scripts have run."""
 MAX_JOBS_AHEAD = 3
-"""Jobs that may be done before their scripts are folded."""
+"""The maximum number of finished jobs whose scripts have not run yet."""
 
 ScriptGroup: TypeAlias = Sequence[int]
 ReadingsByBatch: TypeAlias = Mapping[ScriptBatch, SharedJobReading]

@@ -57,9 +57,9 @@ class StageElement:
     address: RecordAddress
     fields: Mapping[str, Any]
     window: tuple[Instant, Instant] | None = None
-    """The window of the pane that it comes from, where it comes from another stage."""
+    """The window of its pane, if it comes from another stage."""
     is_retraction: bool = False
-    """Whether it is the news that such an element is gone."""
+    """Whether it retracts such an element."""
 
     def is_same_element(self, other: "StageElement") -> bool:
         """Tell whether two are the same element, inserted and retracted."""

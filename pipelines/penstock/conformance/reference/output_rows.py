@@ -35,7 +35,7 @@ class Pane:
     watermark: Instant
     window_number: int | None = None
     is_restatement: bool = False
-    """Whether it inserts what stands already, because it is on time or final: then it is no change."""
+    """Whether it repeats current values because it is an on-time or final pane; then it is no change."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,6 @@ class EvaluatedBatch:
     quarantined: tuple[QuarantinedRow, ...]
     accounts: Mapping[tuple[str, int], PartitionCounts]
     stage_panes: Mapping[str, tuple[Pane, ...]] = field(default_factory=dict)
-    """The panes of stages after the first, by their names."""
+    """The panes of stages after the first, by stage name."""
     other_stages: Mapping[str, EvaluatedStage] = field(default_factory=dict)
     """The other output of further source stages, by name."""

@@ -23,7 +23,7 @@ class ReferenceBatchTime:
     watermark: Instant
     stream_watermark: Instant
     max_event_time: Instant = MIN_TIMESTAMP
-    """The highest event time that was read: where time stands when the input has ended."""
+    """The highest event time that was read; the current time after the end of the input."""
 
     def trigger_context(self, end: Instant) -> ReferenceTriggerContext:
         """Return the context of a window's trigger."""

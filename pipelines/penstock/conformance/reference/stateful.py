@@ -28,7 +28,7 @@ class ReferenceKeyState:
     timers: list[Timer] = field(default_factory=list)
     max_event_time: Instant = MIN_TIMESTAMP
     processed_until: Instant = MIN_TIMESTAMP
-    """How far it is told, where it is told in order of event time."""
+    """The event time up to which it is processed, in event-time order."""
 
 
 @dataclass
@@ -38,7 +38,7 @@ class ReferenceStatefulOperator:
     stage: Stage
     window: StatefulFunction
     columns: tuple[Column, ...] = ()
-    """The fields of records and their types, which a vectorized function is told."""
+    """The fields of records and their types, for vectorized functions."""
     key_states: dict[tuple[Any, ...], ReferenceKeyState] = field(default_factory=dict)
     elements_by_key: dict[tuple[Any, ...], list[StageElement]] = field(default_factory=dict)
 

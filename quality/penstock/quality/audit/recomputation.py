@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 LATE_VIEW = "penstock_audit_late"
 ANTI_JOIN_LATE_SQL = f"SELECT /*+ BROADCAST(l) */ i.* FROM input i LEFT ANTI JOIN {LATE_VIEW} l"  # noqa: S608  # a name of ours
 MAX_RECORDS_PER_BATCH = 5_000_000
-"""Records to a batch: what is fetched of them must fit the driver's memory."""
+"""The maximum number of records per batch; their output must fit the memory of the driver."""
 
 KEY_SHARE_BUCKETS = 1_000_000
 

@@ -218,7 +218,7 @@ ADDRESS_SCHEMA = pa.schema(
         pa.field("reason", pa.string()),
     ]
 )
-"""What is told of records that are late or no good; an empty table made here would load pandas at each import."""
+"""The columns of late and quarantined records. Tables are not created here, because that would import pandas."""
 
 ROW_ADDRESS_COLUMNS = ("topic", "partition", "offset", "batch_id")
 WINDOW_COLUMNS = ("window_start", "window_end")
@@ -231,4 +231,4 @@ REQUIRED_COLUMNS: Mapping[str, Collection[str]] = {
     "latest": WINDOW_COLUMNS,
     "complete": WINDOW_COLUMNS,
 }
-"""The columns that the audit goes by, in the tables of each folder."""
+"""The columns that the audit reads, by table folder."""

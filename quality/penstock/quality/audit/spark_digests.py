@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 COMPARED_COLUMNS = ("offset", "key", "value", "timestamp", "timestamp_type", "headers")
-"""What two places must say the same of."""
+"""The columns that must be equal in both sources."""
 
 # xxhash64 skips nulls; the null flags keep a key distinct from a value.
 HASHED_COLUMNS_SQL = (
@@ -47,9 +47,9 @@ def compute_digests(records: "DataFrame") -> pa.Table:
 
     hash_sql = f"xxhash64({HASHED_COLUMNS_SQL}) AS _hash"
     hashed_records = normalize_columns(records).selectExpr(
-        "partition", f"offset div {OFFSETS_PER_BLOCK} AS stretch", "offset", hash_sql
+        "partition", f"offset div {OFFSETS_PER_BLOCK} AS block", "offset", hash_sql
     )
-    grouped = hashed_records.groupBy("partition", "stretch").agg(
+    grouped = hashed_records.groupBy("partition", "block").agg(
         expr("count(1) AS count"),
         expr("min(offset) AS first"),
         expr("max(offset) AS last"),
@@ -77,7 +77,7 @@ def find_offset_runs(
     sparse_keys = {(block.partition, block.number) for block in sparse_blocks}
     runs: dict[int, list[OffsetRun]] = {}
     for row in digest_rows.to_pylist():
-        if (row["partition"], row["stretch"]) not in sparse_keys:
+        if (row["partition"], row["block"]) not in sparse_keys:
             runs.setdefault(row["partition"], []).append((row["first"], row["count"]))
     for partition, offsets in _fetch_offsets(records, sparse_blocks).items():
         runs.setdefault(partition, []).extend(runs_from_offsets(offsets))
@@ -91,13 +91,13 @@ def _fetch_offsets(records: "DataFrame", blocks: Sequence[OffsetBlock]) -> dict[
         pa.table(
             {
                 "partition": pa.array([block.partition for block in blocks], pa.int32()),
-                "_stretch": pa.array([block.number for block in blocks], pa.int64()),
+                "_block": pa.array([block.number for block in blocks], pa.int64()),
             }
         )
     )
-    blocked_records = records.selectExpr("partition", "offset", f"offset div {OFFSETS_PER_BLOCK} AS _stretch")
+    blocked_records = records.selectExpr("partition", "offset", f"offset div {OFFSETS_PER_BLOCK} AS _block")
     offset_rows = (
-        blocked_records.join(wanted_blocks, ["partition", "_stretch"])
+        blocked_records.join(wanted_blocks, ["partition", "_block"])
         .select("partition", "offset")
         .distinct()
         .toArrow()

@@ -14,7 +14,7 @@ import pyarrow as pa
 from penstock.quality.table_reads import to_milliseconds
 
 SessionInterval = tuple[tuple[Any, ...], int, int]
-"""A key, and the time from the begin of its first session to the end of its last."""
+"""A key, and the time from the start of its first session to the end of its last."""
 
 
 def find_split_sessions(rows: pa.Table, key: Sequence[str]) -> list[SessionInterval]:

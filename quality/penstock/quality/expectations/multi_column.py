@@ -38,7 +38,7 @@ def compile_pair_in_set(args: ExpectationArguments) -> str:
     ignored_sql = _ignored_rows_sql(args, left, right)
     args.refuse_remaining()
     if not isinstance(pairs, list) or not pairs or any(not _is_pair(value_pair) for value_pair in pairs):
-        raise args.refusal(f"value_pairs_set is {pairs!r}", "Give a list of pairs of values")
+        raise args.refusal(f"value_pairs_set is {pairs!r}", "Use a list of pairs of values")
     args.check_comparable(left_type, [first for first, _ in pairs])
     args.check_comparable(right_type, [second for _, second in pairs])
     in_sql = " OR ".join(
@@ -67,7 +67,7 @@ def _take_columns(args: ExpectationArguments) -> tuple[list[str], str]:
     """Take a list of columns of comparable types, and return them with the SQL for ignored rows."""
     names = args.take("column_list")
     if not isinstance(names, list) or len(names) < 2:
-        raise args.refusal(f"column_list is {names!r}", "Give a list of at least two columns")
+        raise args.refusal(f"column_list is {names!r}", "Use a list of at least two columns")
     typed_columns = [args.resolve_column(name) for name in names]
     _check_same_type(args, typed_columns)
     nulls = [f"{column} IS NULL" for column, _ in typed_columns]

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 KNOWN_ESCAPES = frozenset("0123456789tnrfaecdDhHsSvVwWpPbBAGZzRXkxuNQE")
-"""Letters and digits that mean something after a backslash; any other sign there is plain."""
+"""Letters and digits that have a meaning after a backslash; any other character there is literal."""
 COUNT_PATTERN = re.compile(r"\{(\d+)(,(\d*))?\}")
 GROUP_PATTERN = re.compile(r"\?(?::|=|!|>|<=|<!|<[a-zA-Z][a-zA-Z0-9]*>|[idmsuU]*(?:-[idmsuU]+)?:)")
 FLAGS_PATTERN = re.compile(r"\?[idmsuU]*(?:-[idmsuU]+)?\)")
@@ -15,7 +15,7 @@ LONG_ESCAPE_PATTERN = re.compile(
     r"\\(?:[pP](?:\{[^}]*\}|[A-Za-z])|x(?:\{[0-9a-fA-F]+\}|[0-9a-fA-F]{2})|u[0-9a-fA-F]{4}|0[0-7])"
 )
 UNSUPPORTED_PATTERN = re.compile(r"\(\?[a-zA-Z-]*x|&&|\\[EkNc]|\\Q(?!.*\\E)", re.DOTALL)
-"""Comments, sets within sets, and names: what is written around them may mean another thing."""
+"""Comments, nested character classes and names: they may change the meaning of the text around them."""
 
 
 class _RegexFault(Exception):  # noqa: N818  # what is found is the answer, no error

@@ -156,4 +156,4 @@ STRPTIME_DIRECTIVES: Mapping[str, Callable[[], str]] = {
     "a": _name_alternatives(tuple(day[:3] for day in DAY_NAMES)),
     "A": _name_alternatives(DAY_NAMES),
 }
-"""What `strptime` looks for, by the letter of a directive. Zones, weeks and days of the year are not among them."""
+"""The regular expression of each `strptime` directive. Zones, weeks and days of the year are not supported."""
