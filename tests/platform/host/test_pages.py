@@ -64,12 +64,12 @@ def test_in_a_browser_plots_lead_to_what_is_expected_and_that_to_the_rows(folder
         assert drawn["width"] > 0.9 * room["width"]
         assert drawn["height"] > 0.5 * room["height"]
         expect(page.locator("#rows figcaption").first).to_have_text("rows7, usually 6")
-        page.get_by_role("link", name="what is expected of it").click()
+        page.get_by_role("link", name="expectations").click()
         expect(page.get_by_role("heading", name="latest/minutes")).to_be_in_viewport()
-        page.get_by_role("link", name="its figures over time").click()
+        page.get_by_role("link", name="statistics over time").click()
         expect(page.locator("#rows polyline")).to_be_visible()
         page.go_back()
-        page.get_by_role("link", name="the rows").click()
+        page.get_by_role("link", name="unexpected rows").click()
         expect(page.get_by_text('{"n": 7}')).to_be_visible()
     assert trouble == []
 
@@ -92,7 +92,7 @@ def ask(folder: Path) -> Iterator[Ask]:
 def test_the_page_and_the_rows_that_it_links_to_are_shown(ask: Ask, folder: Path) -> None:
     status, page = ask(file_url(QUALITY_URL_PREFIX, folder, folder / "docs" / "index.html"))
     assert status == 200
-    assert f"<a href='../{ROWS}'>the rows</a>" in page
+    assert f"<a href='../{ROWS}'>unexpected rows</a>" in page
     assert ask(f"{QUALITY_URL_PREFIX}{ROWS}") == (200, '{"n": 7}\n')
 
 

@@ -192,7 +192,7 @@ def test_every_pane_comes_again_row_for_row(lived: Mapping[str, Running], plan: 
     assert told.state == "passed", told
     rows, batches = int(told.summary.split()[0].replace(",", "")), len(running.progress.outcomes)
     assert rows > 0
-    assert told.summary.endswith(f"by {batches} batches that were run again")
+    assert told.summary.endswith(f"match {batches} re-executed batches")
 
 
 def test_an_edited_pane_is_found_with_its_batch_and_place(
