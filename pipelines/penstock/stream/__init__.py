@@ -1,4 +1,4 @@
-"""What a user writes: the fluent API; the same thing as YAML is `from_yaml`. Both give one plan."""
+"""The public API to define pipelines in Python, and `from_yaml` for definitions in YAML. Both give one plan."""
 
 from penstock.stream.aggregates import (
     collect,

@@ -1,4 +1,4 @@
-"""What is written down in a definition: names, columns with their types, and each answer once."""
+"""Parsing of arguments: names, columns with types, and options that may be set once."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,7 +7,7 @@ from penstock.engine.plan.validation.argument_checks import require, require_typ
 
 
 def parse_columns(column_types: Mapping[str, str], field: str) -> tuple[Column, ...]:
-    """Return columns that are written down with their types."""
+    """Return the columns of a mapping from name to Spark SQL type."""
     fix = "Write names and types, as in {'word': 'STRING'}"
     require_type(column_types, Mapping, field, fix)
     for pair in column_types.items():
@@ -16,7 +16,7 @@ def parse_columns(column_types: Mapping[str, str], field: str) -> tuple[Column, 
 
 
 def parse_join_columns(take: Mapping[str, str] | Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return the columns of a join, each with where it comes from."""
+    """Return the columns of a join as pairs of name and source field."""
     if isinstance(take, Mapping):
         parse_names([*take.keys(), *take.values()], "join.take")
         return tuple(take.items())
@@ -24,7 +24,7 @@ def parse_join_columns(take: Mapping[str, str] | Sequence[str]) -> tuple[tuple[s
 
 
 def parse_names(names: str | Sequence[str], field: str) -> tuple[str, ...]:
-    """Return one name, or several."""
+    """Return one name or several names as a tuple."""
     name_list: object = [names] if isinstance(names, str) else names
     is_name_list = isinstance(name_list, list | tuple) and all(isinstance(name, str) for name in name_list)
     require(is_name_list, field, repr(names), "Write a name, or a list of names")
@@ -32,5 +32,5 @@ def parse_names(names: str | Sequence[str], field: str) -> tuple[str, ...]:
 
 
 def require_unset(current_value: object, field: str) -> None:
-    """Refuse a second answer to one question."""
-    require(current_value is None, field, "answered twice", "Leave one of the two out")
+    """Refuse to set an option twice."""
+    require(current_value is None, field, "set twice", "Remove one of them")

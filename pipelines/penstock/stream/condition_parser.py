@@ -1,7 +1,7 @@
 """Conditions on a record as text: `kind = 'end' and (speed > 50 or speed is null)`.
 
-The language is small on purpose: fields, constants, comparisons, `is null`, `and`, `or`, `not`, parentheses.
-What needs more belongs into a step before, as a column of its own.
+The language is deliberately small: fields, constants, comparisons, `is null`, `and`, `or`, `not` and parentheses.
+For anything else, add a column in a step before.
 """
 
 import re
@@ -27,32 +27,32 @@ TOKEN_PATTERN = re.compile(
 )
 KEYWORDS = frozenset({"and", "or", "not", "is", "null", "true", "false"})
 MAX_NUMBER_DIGITS = 38
-"""Digits of the longest number that Spark reads."""
+"""The most digits of a number that Spark accepts."""
 CONDITION_HINT = "Write a condition as in: kind = 'end' and speed > 50"
 
 
 @dataclass(frozen=True)
 class ConditionToken:
-    """A word of the text, and what sort of word it is."""
+    """A token of a condition and its kind."""
 
     kind: str
     text: str
 
 
 def parse_condition(text: str, field: str) -> Predicate:
-    """Read a condition; `field` names the place for the error."""
+    """Parse a condition. `field` is the location for errors."""
     require_type(text, str, field, CONDITION_HINT)
     parser = ConditionParser(tokenize(text, field), text, field)
     try:
         predicate = parser.parse_disjunction()
     except RecursionError:
-        raise DefinitionError(field, f"{text[:80]!r}, nested too deep", CONDITION_HINT) from None
+        raise DefinitionError(field, f"{text[:80]!r}, nested too deeply", CONDITION_HINT) from None
     parser.expect_end()
     return predicate
 
 
 def tokenize(text: str, field: str) -> list[ConditionToken]:
-    """Cut the text into words."""
+    """Split the text into tokens."""
     parsed_tokens: list[ConditionToken] = []
     position, length = 0, len(text.rstrip())
     while position < length:
@@ -63,14 +63,14 @@ def tokenize(text: str, field: str) -> list[ConditionToken]:
         token_text = match[kind]
         is_keyword = kind == "name" and token_text.lower() in KEYWORDS
         parsed_tokens.append(
-            ConditionToken("word", token_text.lower()) if is_keyword else ConditionToken(kind, token_text)
+            ConditionToken("keyword", token_text.lower()) if is_keyword else ConditionToken(kind, token_text)
         )
         position = match.end()
     return parsed_tokens
 
 
 class ConditionParser:
-    """Reads words into a condition: `or` binds weakest, `not` strongest."""
+    """A recursive descent parser: `or` binds weakest, `not` strongest."""
 
     def __init__(self, tokens: list[ConditionToken], text: str, field: str) -> None:
         self.tokens = tokens
@@ -78,22 +78,22 @@ class ConditionParser:
         self.field = field
 
     def parse_disjunction(self) -> Predicate:
-        """Read conditions joined by `or`."""
+        """Parse conditions joined by `or`."""
         parts = [self.parse_conjunction()]
-        while self.accept_token("word", "or"):
+        while self.accept_token("keyword", "or"):
             parts.append(self.parse_conjunction())
         return parts[0] if len(parts) == 1 else Disjunction(tuple(parts))
 
     def parse_conjunction(self) -> Predicate:
-        """Read conditions joined by `and`."""
+        """Parse conditions joined by `and`."""
         parts = [self.parse_negation()]
-        while self.accept_token("word", "and"):
+        while self.accept_token("keyword", "and"):
             parts.append(self.parse_negation())
         return parts[0] if len(parts) == 1 else Conjunction(tuple(parts))
 
     def parse_negation(self) -> Predicate:
-        """Read a condition that may have `not` before it."""
-        if self.accept_token("word", "not"):
+        """Parse a condition with an optional `not` before it."""
+        if self.accept_token("keyword", "not"):
             return Negation(self.parse_negation())
         if self.accept_token("bracket", "("):
             inner = self.parse_disjunction()
@@ -102,11 +102,11 @@ class ConditionParser:
         return self.parse_comparison()
 
     def parse_comparison(self) -> Predicate:
-        """Read a field and what it is compared with; a bare field must be true."""
+        """Parse a comparison of a field. A field without a comparison must be true."""
         name = self.take_token("name", "quoted").text
-        if self.accept_token("word", "is"):
-            is_negated = self.accept_token("word", "not")
-            self.expect_token("word", "null")
+        if self.accept_token("keyword", "is"):
+            is_negated = self.accept_token("keyword", "not")
+            self.expect_token("keyword", "null")
             return Negation(IsNull(name)) if is_negated else IsNull(name)
         if not self.tokens or self.tokens[0].kind != "operator":
             return Comparison(name, "=", value=True)
@@ -114,8 +114,8 @@ class ConditionParser:
         return Comparison(name, cast("ComparisonOperator", operator), self.parse_constant())
 
     def parse_constant(self) -> PredicateConstant:
-        """Read a number, a text or a truth value."""
-        token = self.take_token("number", "text", "word")
+        """Parse a number, a text or a boolean."""
+        token = self.take_token("number", "text", "keyword")
         match token.kind, token.text:
             case "number", text:
                 if len(text) > MAX_NUMBER_DIGITS:
@@ -123,34 +123,34 @@ class ConditionParser:
                 return float(text) if "." in text else int(text)
             case "text", text:
                 return text[1:-1].replace("''", "'")
-            case "word", ("true" | "false") as text:
+            case "keyword", ("true" | "false") as text:
                 return text == "true"
-        raise self.syntax_error(f"{token.text!r} is no constant")
+        raise self.syntax_error(f"{token.text!r} is not a constant")
 
     def accept_token(self, kind: str, text: str) -> bool:
-        """Take the next word if it is this one."""
+        """Consume the next token if it matches."""
         if self.tokens and self.tokens[0] == ConditionToken(kind, text):
             self.tokens.pop(0)
             return True
         return False
 
     def expect_token(self, kind: str, text: str) -> None:
-        """Take this word, or refuse the text."""
+        """Consume this token or raise a syntax error."""
         if not self.accept_token(kind, text):
             raise self.syntax_error(f"{text!r} is missing")
 
     def take_token(self, *kinds: str) -> ConditionToken:
-        """Take the next word, which must be of one of these sorts."""
+        """Consume the next token, which must be of one of these kinds."""
         if not self.tokens or self.tokens[0].kind not in kinds:
             token_text = repr(self.tokens[0].text) if self.tokens else "the end"
-            raise self.syntax_error(f"{token_text} where a {' or '.join(kinds)} belongs")
+            raise self.syntax_error(f"{token_text} instead of a {' or '.join(kinds)}")
         return self.tokens.pop(0)
 
     def expect_end(self) -> None:
-        """Refuse what is left over."""
+        """Raise a syntax error if tokens remain."""
         if self.tokens:
-            raise self.syntax_error(f"{self.tokens[0].text!r} is left over")
+            raise self.syntax_error(f"{self.tokens[0].text!r} is unexpected")
 
     def syntax_error(self, problem: str) -> DefinitionError:
-        """Describe what is wrong with the text."""
+        """Return an error with the text and the problem."""
         return DefinitionError(self.field, f"{self.text!r}: {problem}", CONDITION_HINT)

@@ -1,4 +1,4 @@
-"""Durations as a pipeline may give them: text such as `10 seconds` or `1h30m`, a timedelta, or milliseconds."""
+"""Durations in pipeline definitions: text such as `10 seconds` or `1h30m`, a timedelta, or milliseconds."""
 
 from datetime import timedelta
 from typing import TypeAlias
@@ -11,9 +11,9 @@ Duration: TypeAlias = str | int | timedelta
 
 
 def to_milliseconds(duration: Duration, field: str) -> int:
-    """Return the duration in whole milliseconds; a plain integer already is one.
+    """Return the duration in milliseconds. An integer is a number of milliseconds.
 
-    A month has no fixed length and is refused; windows of months are `calendar("month")`.
+    A month has no fixed length and is refused. Use `calendar("month")` for windows of months.
     """
     match duration:
         case bool():

@@ -1,5 +1,6 @@
-"""What is read: a topic's contract, with what this pipeline says otherwise."""
+"""Inputs of a pipeline: topics with the options that override their contracts, and panes of other streams."""
 
+import difflib
 import re
 from dataclasses import dataclass, replace
 from types import NoneType
@@ -27,7 +28,7 @@ from penstock.stream.durations import Duration, to_milliseconds
 
 @dataclass(frozen=True)
 class TopicInput:
-    """A topic to read, and its time; what is None is as the contract says, or off."""
+    """A topic to read, with its options. An option that is None uses the contract, or is off."""
 
     topic: str | Contract
     event_time: str | None = None
@@ -42,28 +43,28 @@ class TopicInput:
 
     def __post_init__(self) -> None:
         for name in ("event_time", "future_records", "files", "format", "tombstones"):
-            require_type(getattr(self, name), str | NoneType, f"read.{name}", "Write a text")
+            require_type(getattr(self, name), str | NoneType, f"read.{name}", "Give a string")
         for name in ("max_out_of_orderness", "idle_after", "max_future_skew"):
             to_milliseconds_or_none(getattr(self, name), f"read.{name}")
         require_type(self.advance_when_idle, bool, "read.advance_when_idle", "Write true or false")
         self._refuse_unused_options()
 
     def _refuse_unused_options(self) -> None:
-        """Refuse what would do nothing because what it goes with is not said."""
+        """Refuse options that have no effect without another option."""
         fix = "Set max_future_skew, as in max_future_skew='1 hour', or remove future_records"
         has_skew_guard = self.max_future_skew is not None or self.future_records != "accept"
         require(has_skew_guard, "read.future_records", "'accept' without max_future_skew", fix)
-        fix = "Say with files where the records are, or leave format out"
+        fix = "Set files to the path of the records, or remove format"
         reads_files = self.files is not None or self.format == "delta"
         require(reads_files, "read.format", f"{self.format!r} without files", fix)
 
     def to_source(self, deduplication_spec: "DeduplicationSpec | None") -> PlanSource:
-        """Return what the plan reads."""
+        """Return the source of the plan."""
         contract = resolve_contract(self.topic)
         event_time = self.event_time or contract.event_time
         if event_time is None:
-            fix = "Name the field with read(..., event_time='...'), or in the contract"
-            raise DefinitionError("event_time", f"the contract of {contract.topic} has none", fix)
+            fix = "Set read(..., event_time='...'), or event_time in the contract"
+            raise DefinitionError("event_time", f"the contract of {contract.topic} has no event time", fix)
         columns = tuple(
             Column(field.name, to_spark_type(field.parsed_type), field.required) for field in contract.fields
         )
@@ -78,33 +79,33 @@ class TopicInput:
         )
 
     def tombstone_rule(self, contract: Contract) -> Tombstones | None:
-        """Return what records without a value say."""
+        """Return how to read records without a value."""
         if self.tombstones is None:
             return None
-        fix = "Read a topic whose contract names the field of its key"
+        fix = "Set key in the contract of the topic"
         require(
             contract.key is not None, "read.tombstones", f"the contract of {contract.topic} has no key", fix
         )
         is_field_name = any(contract_field.name == self.tombstones for contract_field in contract.fields)
-        fix = "Choose a name that no field has, as in tombstones='deleted'"
+        fix = "Choose a name that is not a field, as in tombstones='deleted'"
         require(
             not is_field_name, "read.tombstones", f"{self.tombstones!r}, a field of {contract.topic}", fix
         )
         is_valid_name = contract.encoding != "avro" or bool(
             re.fullmatch(r"[A-Za-z_]\w*", self.tombstones, re.ASCII)
         )
-        fix = "Choose one of letters, digits and _, as Avro has them, that begins with no digit"
+        fix = "Use letters, digits and _, not starting with a digit, because the topic is Avro"
         require(is_valid_name, "read.tombstones", f"{self.tombstones!r}", fix)
         return Tombstones(self.tombstones, str(contract.key))
 
     def source_origin(self, contract: Contract) -> SourceOrigin:
-        """Return where the records are."""
+        """Return the origin of the records: a topic or files."""
         if self.files is None:
             return TopicOrigin(contract.topic, contract.encoding)
         return FileOrigin(self.files, cast("FileFormat", self.format))
 
     def watermark_rule(self, contract: Contract) -> WatermarkStrategy:
-        """Return how the watermark follows the records."""
+        """Return the watermark strategy."""
         return WatermarkStrategy(
             max_out_of_orderness=contract.max_out_of_orderness_ms
             if self.max_out_of_orderness is None
@@ -117,23 +118,23 @@ class TopicInput:
 
 
 class InputSpec(Protocol):
-    """What a pipeline begins with."""
+    """An input of a pipeline."""
 
     def to_source(self, deduplication_spec: "DeduplicationSpec | None") -> PlanSource:
-        """Return what the plan reads."""
+        """Return the source of the plan."""
 
 
 @dataclass(frozen=True)
 class PanesInput:
-    """A topic to which another stream publishes panes; their time is how far that stream's watermark had passed."""
+    """A topic with the panes of another stream. Their event time is the watermark of that stream."""
 
     topic: str
     columns: tuple[Column, ...]
 
     def to_source(self, deduplication_spec: "DeduplicationSpec | None") -> PlanSource:
-        """Return what the plan reads."""
-        fix = "Leave it out: each pane is there once"
-        require(deduplication_spec is None, "deduplicate", "given for panes", fix)
+        """Return the source of the plan."""
+        fix = "Remove it: each pane is published exactly once"
+        require(deduplication_spec is None, "deduplicate", "set for panes", fix)
         return PlanSource(
             self.topic, TopicOrigin(self.topic), (*self.columns, *CHANGELOG_COLUMNS), PANE_WATERMARK_COLUMN
         )
@@ -141,7 +142,7 @@ class PanesInput:
 
 @dataclass(frozen=True)
 class DeduplicationSpec:
-    """Which records are repeats of each other, and for how long that is remembered."""
+    """The fields that identify duplicates, and the time for which ids are kept."""
 
     by: tuple[str, ...] | None
     within: Duration
@@ -150,33 +151,35 @@ class DeduplicationSpec:
         to_milliseconds(self.within, "deduplicate.within")
 
     def for_contract(self, contract: Contract) -> Deduplication:
-        """Return the rule for one input; without fields, the contract's id tells."""
+        """Return the deduplication of one input. Without fields, the id of the contract is used."""
         fields = self.by if self.by is not None else tuple(filter(None, (contract.id,)))
         if not fields:
-            fix = "Name the fields with deduplicate(by='...'), or an id in the contract"
+            fix = "Set deduplicate(by='...'), or id in the contract"
             raise DefinitionError("deduplicate.by", f"the contract of {contract.topic} has no id", fix)
         return Deduplication(fields, to_milliseconds(self.within, "deduplicate.within"))
 
 
 def resolve_contract(topic: str | Contract) -> Contract:
-    """Return the contract itself, from the catalog where it is named."""
+    """Return the contract, or load it from the catalog by the name of its topic."""
     if isinstance(topic, Contract):
         return topic
     names = list_contract_names()
-    fix = f"Name a topic that has a contract: {', '.join(names)}"
+    nearest = difflib.get_close_matches(topic, names, 1)
+    hint = f"Did you mean {nearest[0]!r}? " if nearest else ""
+    fix = f"{hint}Known topics: {', '.join(names)}"
     require(topic in names, "read", f"there is no contract for {topic!r}", fix)
     return load_contract(topic)
 
 
 def to_milliseconds_or_none(duration: Duration | None, field: str) -> int | None:
-    """Return the duration in milliseconds if there is one."""
+    """Return the duration in milliseconds, or None."""
     return None if duration is None else to_milliseconds(duration, field)
 
 
 def build_sources(
     inputs: tuple[InputSpec, ...], deduplication_spec: DeduplicationSpec | None
 ) -> tuple[PlanSource, ...]:
-    """Return the plan's sources, each named after its topic; a topic read twice gets a number."""
+    """Return the sources of a plan, named after their topics. A topic that is read again gets a number."""
     plan_sources: list[PlanSource] = []
     for input_spec in inputs:
         source = input_spec.to_source(deduplication_spec)

@@ -1,4 +1,4 @@
-"""How a pipeline begins: with records of topics, several inputs united or joined, or panes of another stream."""
+"""Starting points of a pipeline: `read`, `union`, `join` and `read_panes`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -25,13 +25,20 @@ def read(
     max_future_skew: Duration | None = None,
     future_records: str = "quarantine",
     files: str | None = None,
-    format: str = "delta",  # noqa: A002  # the word that people know for it
+    format: str = "delta",  # noqa: A002  # the usual name of this option
     tombstones: str | None = None,
 ) -> Pipeline:
-    """Begin a pipeline: topics by the name of their contract; what is given here goes before what it says.
+    """Start a pipeline that reads topics, by the name of their contracts. Options override the contract.
 
-    With `files`, records of the contract are read from there instead of from Kafka. `tombstones` names a column
-    that is true for records without a value: these have a key and Kafka's time, and are set aside without it.
+    Args:
+        topics: names of topics, or contracts. event_time: the field with the event time. max_out_of_orderness: how
+        far the watermark is behind the newest event time. idle_after: the time without records after which a
+        partition no longer holds the watermark back. advance_when_idle: lets the watermark follow the clock while
+        all partitions are idle. max_future_skew: how far ahead of the clock an event time may be. future_records:
+        `quarantine` records beyond max_future_skew, or `accept` them without advancing the watermark. files: a path
+        from which records are read instead of Kafka. format: the format of the files: delta, json, csv, parquet or
+        text. tombstones: the name of a column that is true for records without a value. Such a record has the Kafka
+        key and the Kafka timestamp. Without this option it is quarantined.
     """
     require(len(topics) > 0, "read", "no topic", TOPIC_HINT)
     for topic in topics:
@@ -51,7 +58,7 @@ def read(
 
 
 def union(*parts: Pipeline) -> Pipeline:
-    """Unite inputs, each after steps of its own; a stage takes part with its panes, as changes."""
+    """Unite inputs, each after its own steps. A stage contributes its panes as changes."""
     require(len(parts) > 1, "union", f"{len(parts)} inputs", "Name two or more")
     return Pipeline((), input_parts=tuple(as_input_part(part, "union") for part in parts))
 
@@ -63,10 +70,11 @@ def join(
     how: str = "inner",
     take: Mapping[str, str] | Sequence[str] | None = None,
 ) -> Pipeline:
-    """Join two inputs by key within windows: what is in one window, and has the same key, is put together.
+    """Join two inputs by key: elements with the same key in the same window match.
 
-    `how` is inner, left, right, full, semi or anti. `take` says which columns a row has beside the key: names and
-    where they come from, as in {"page": "clicks.page"}, or fields that one input alone has; without it, all.
+    `how` is inner, left, right, full, semi or anti. `take` selects the columns besides the key: a mapping of names
+    to fields, as in {"page": "clicks.page"}, or a list of fields that only one input has. The default is all
+    columns.
     """
     require_one_of(how, JOIN_KINDS, "join.how")
     column_pairs = None if take is None else parse_join_columns(take)
@@ -76,7 +84,7 @@ def join(
 
 
 def as_input_part(part: Pipeline, keyword: str) -> Pipeline:
-    """Return what takes part: an input with its steps, or a stage by its panes."""
+    """Return a part of a union or join: an input with its steps, or a stage read by its panes."""
     require_type(part, Pipeline, keyword, PIPELINE_HINT)
     output_options = (part.stage_name, part.sinks or None, part.topics or None)
     stage_options = (
@@ -91,21 +99,19 @@ def as_input_part(part: Pipeline, keyword: str) -> Pipeline:
     if any(option is not None for option in stage_options):
         return part.then()
     fix = (
-        "Name all inputs in one"
+        "List all inputs in one union"
         if keyword == "union"
-        else "Let a stage of its own unite its inputs, and join that"
+        else "Unite the inputs in a stage, and join that stage"
     )
-    require(
-        not part.input_parts, keyword, "a union inside another" if keyword == "union" else "of a union", fix
-    )
+    require(not part.input_parts, keyword, "a nested union" if keyword == "union" else "of a union", fix)
     return part
 
 
 def read_panes(topic: str, *, columns: Mapping[str, str], lateness: Duration = 0) -> Pipeline:
-    """Begin a pipeline over panes that another stream publishes, as `then()` does over those of its own stream.
+    """Start a pipeline over the panes that another stream publishes, as `then()` does within a stream.
 
-    `columns` names their key and values, with types in Spark's words; `lateness` is that of the stage which
-    publishes them, or more.
+    `columns` declares their key and value columns with Spark SQL types. `lateness` must be at least that of the
+    publishing stage.
     """
     pane_columns = parse_columns(columns, "read_panes.columns")
     trigger_options = TriggerOptions(lateness=to_milliseconds(lateness, "read_panes.lateness"))

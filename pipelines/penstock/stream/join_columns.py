@@ -1,4 +1,4 @@
-"""Joins as a person writes them: `take` says which columns a joined row has, or all of both inputs are taken."""
+"""Columns of joins: `take` selects the columns of a joined row; the default is all columns of both inputs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ from penstock.engine.plan.validation.column_names import RESERVED_COLUMNS
 
 @dataclass(frozen=True)
 class JoinSpec:
-    """How two inputs are joined; `take` has pairs of a column's name and `input.field`, or is None for all."""
+    """A join as written: its kind, and pairs of column name and `input.field`, or None for all columns."""
 
     how: str
     take: tuple[tuple[str, str], ...] | None = None
 
 
 InputColumns = Mapping[str, TypesByColumn | None]
-"""The columns of each input; None where its steps do not tell."""
+"""The columns of each input, or None if its steps hide them."""
 
 
 def resolve_join(
     join_spec: JoinSpec, inputs: Sequence[str], input_columns: InputColumns, key: Sequence[str]
 ) -> Join:
-    """Return the join of the plan. Columns that both inputs have are told apart by the input's name."""
+    """Return the join of the plan. Columns that both inputs have get the input's name as a prefix."""
     left, right = inputs
     if join_spec.take is not None:
         columns = tuple(
@@ -41,7 +41,7 @@ def resolve_join(
 
 
 def join_member_outputs(join: Join) -> tuple[AggregateOutput, ...]:
-    """Return what the stage must keep for a join."""
+    """Return the elements that the stage must keep for a join."""
     return tuple(
         AggregateOutput(side, JoinMembers(input_name, join.fields_from(input_name)))
         for side, input_name in (("left", join.left), ("right", join.right))
@@ -49,7 +49,7 @@ def join_member_outputs(join: Join) -> tuple[AggregateOutput, ...]:
 
 
 def resolve_column(name: str, field_path: str, input_columns: InputColumns) -> JoinColumn:
-    """Return a column that was asked for as `input.field`, or as a field that one input alone has."""
+    """Return a column that is given as `input.field`, or as a field that only one input has."""
     input_, dot, field = field_path.rpartition(".")
     if dot:
         fix = f"Write input.field, with one of: {', '.join(input_columns)}"
@@ -60,19 +60,19 @@ def resolve_column(name: str, field_path: str, input_columns: InputColumns) -> J
         for input_name, columns in input_columns.items()
         if columns is None or field_path in columns
     ]
-    fix = f"Say of which input, as in '{next(iter(input_columns))}.{field_path}'"
-    require(len(owning_inputs) == 1, "join.take", f"{field_path!r} in {len(owning_inputs)} inputs", fix)
+    fix = f"Name the input, as in '{next(iter(input_columns))}.{field_path}'"
+    require(len(owning_inputs) == 1, "join.take", f"{len(owning_inputs)} inputs have {field_path!r}", fix)
     return JoinColumn(name, owning_inputs[0], field_path)
 
 
 def all_columns(inputs: Sequence[str], input_columns: InputColumns, key: Sequence[str]) -> list[JoinColumn]:
-    """Return every column beside the key; before what both have, or every pane has, stands the input's name."""
+    """Return every column besides the key. Ambiguous and reserved names get the input's name as a prefix."""
     column_pairs = []
     for name in inputs:
         columns = input_columns[name]
         if columns is None:
             fix = "Name columns, as in take={'page': 'clicks.page'}"
-            raise DefinitionError("join.take", f"nobody knows what columns {name} has after its steps", fix)
+            raise DefinitionError("join.take", f"the columns of {name} after its steps are unknown", fix)
         column_pairs += [(name, field) for field in sorted(columns) if field not in key]
     fields = [field for _, field in column_pairs]
 

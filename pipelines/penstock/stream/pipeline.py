@@ -1,6 +1,6 @@
-"""The pipeline as a person writes it: the four questions, in any order, each answered once.
+"""The fluent API of a pipeline: what, where, when and how, in any order, each once.
 
-Nothing runs and nothing is imported of Spark; `plan` is where a definition is checked as a whole.
+Defining a pipeline runs nothing and does not import Spark. `plan` validates the whole definition.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,7 +40,7 @@ from penstock.stream.pipeline_steps import PipelineSteps
 from penstock.stream.plan_builder import build_plan
 from penstock.stream.trigger_options import TriggerOptions
 
-if TYPE_CHECKING:  # it brings Arrow, which a definition does not need
+if TYPE_CHECKING:  # this imports Arrow, which a definition does not need
     from penstock.engine.functions.vectorized import KeyBatchContext, KeyBatchUpdate
 
 SINKS_BY_MODE: dict[str, Callable[[str], Sink]] = {
@@ -51,12 +51,12 @@ SINKS_BY_MODE: dict[str, Callable[[str], Sink]] = {
 }
 
 
-PIPELINE_HINT = "Give what read(...) begins, as in read('sensors')"
+PIPELINE_HINT = "Give a pipeline, as in read('sensors')"
 
 
 @dataclass(frozen=True)
 class Pipeline(PipelineSteps):
-    """A definition in the making; every method returns a new one."""
+    """A pipeline definition. Every method returns a new one."""
 
     inputs: tuple[InputSpec, ...]
     deduplication_spec: DeduplicationSpec | None = None
@@ -69,34 +69,37 @@ class Pipeline(PipelineSteps):
     sinks: tuple[Sink, ...] = ()
     topics: tuple[ChangelogTopic, ...] = ()
     upstream: "tuple[Pipeline, ...]" = ()
-    """The pipelines whose panes it reads in place of inputs."""
+    """The pipelines whose panes it reads instead of inputs."""
     stage_name: str | None = None
     siblings: "tuple[Pipeline, ...]" = ()
-    """Other ends of the same graph."""
+    """Other outputs of the same graph."""
     input_parts: "tuple[Pipeline, ...]" = ()
-    """What is united in place of inputs, each with steps of its own."""
+    """The parts of a union or join, each with its own steps."""
     join_spec: JoinSpec | None = None
 
     def then(self, *others: "Pipeline") -> "Pipeline":
-        """Begin a stage that reads the panes of this one, and of others beside it, as changes in the same batch."""
+        """Start a stage that reads the panes of this stage, and of others, as changes in the same batch."""
         for other in others:
             require_type(other, Pipeline, "then", PIPELINE_HINT)
         return Pipeline((), upstream=(self, *others))
 
     def named(self, name: str) -> "Pipeline":
-        """Name the stage; otherwise it goes by its first table, or by its number in the pipeline."""
+        """Name the stage. The default is its first table, or its number in the pipeline."""
         require_unset(self.stage_name, "name")
         require_storage_name(name, "name")
         return replace(self, stage_name=name)
 
     def also(self, *ends: "Pipeline") -> "Pipeline":
-        """Let other ends run in the same batches: of this graph, or of another that may read the same topics."""
+        """Run other outputs in the same batches: of this graph, or of another that may read the same topics."""
         for end in ends:
             require_type(end, Pipeline, "also", PIPELINE_HINT)
         return replace(self, siblings=(*self.siblings, *ends))
 
     def deduplicate(self, by: str | list[str] | None = None, within: Duration = "1 hour") -> "Pipeline":
-        """Set aside records whose id was seen within the horizon; the contract's id tells unless `by` does."""
+        """Drop duplicates: records whose id was seen before. Ids expire `within` behind the watermark.
+
+        `by` names the fields of the id; the default is the id of the contract.
+        """
         require_unset(self.deduplication_spec, "deduplicate")
         fields = None if by is None else parse_names(by, "deduplicate.by")
         return replace(self, deduplication_spec=DeduplicationSpec(fields, within))
@@ -108,11 +111,11 @@ class Pipeline(PipelineSteps):
         """Group by these fields."""
         require_unset(self.key_fields, "key")
         for field in fields:
-            require_type(field, str, "key", "Name fields one after the other, as in key('device', 'site')")
+            require_type(field, str, "key", "Name the fields, as in key('device', 'site')")
         return replace(self, key_fields=fields)
 
     def aggregate(self, **outputs: Aggregate) -> "Pipeline":
-        """Say what is computed: a column's name, and the aggregate in it."""
+        """Set what is computed: result columns and their aggregates."""
         require_unset(self.aggregate_outputs, "aggregate")
         return replace(
             self,
@@ -132,28 +135,33 @@ class Pipeline(PipelineSteps):
         version: str | None = None,
         order: str = "arrival",
     ) -> "Pipeline":
-        """Hand a key's records, in their order, to a function with a memory: in the place of aggregate and window.
+        """Apply a stateful function to the records of each key, instead of aggregate and window.
 
-        `state` is what it remembers, a dataclass or a type of msgspec; `returns` names the columns of its rows,
-        with their types in Spark's words. See `penstock.engine.functions.stateful`. A `vectorized` function gets
-        all keys of a batch at once, in Arrow: see `penstock.engine.functions.vectorized`. One that sets timers of
-        the batch clock says `clock=True`: it cannot run over stored records, which do not say when they came.
-        `outputs` are further places for rows, by name, with columns of their own: `write(..., output=name)` says
-        where each goes.
-        In the `order` of "event_time" records wait for the watermark, and timers come between them where they lie.
+        See `penstock.engine.functions.stateful`, and `penstock.engine.functions.vectorized` for vectorized
+        functions.
+
+        Args:
+            function: a function from KeyContext to KeyUpdate, or from KeyBatchContext to KeyBatchUpdate.
+            state: the class of the state: a dataclass or a msgspec type.
+            returns: the columns of the rows that the function returns, with Spark SQL types.
+            forget_after: the event time without records after which the state of a key is deleted.
+            vectorized: calls the function once for all keys of a batch, over Arrow.
+            clock: declares processing-time timers. Such a function cannot run over bounded input, because stored
+                records have no processing time.
+            outputs: side outputs by name, with their columns. `write(..., output=name)` sets the table of each.
+            version: replaces the hash of the code in the fingerprint of the plan.
+            order: `arrival`, or `event_time`: records then wait for the watermark, and timers fire between them.
         """
         require(
             callable(function), "stateful", repr(function), "Give a function from KeyContext to KeyUpdate"
         )
-        require_type(
-            state, type, "stateful.state", "Give the class of what it remembers, a dataclass as a rule"
-        )
+        require_type(state, type, "stateful.state", "Give the class of the state, usually a dataclass")
         columns = parse_columns(returns, "stateful.returns")
         fix = "Write names and columns, as in outputs={'refused': {'reason': 'STRING'}}"
         require_type(outputs, Mapping, "stateful.outputs", fix)
         side_outputs = tuple(
-            SideOutput(output, parse_columns(stateful_function, f"stateful.outputs.{output}"))
-            for output, stateful_function in outputs.items()
+            SideOutput(output, parse_columns(output_columns, f"stateful.outputs.{output}"))
+            for output, output_columns in outputs.items()
         )
         forget_after_ms = (
             None if forget_after is None else to_milliseconds(forget_after, "stateful.forget_after")
@@ -174,14 +182,14 @@ class Pipeline(PipelineSteps):
         return replace(self, window_spec=stateful_function, aggregate_outputs=())
 
     def rows(self, returns: Mapping[str, str]) -> "Pipeline":
-        """Take each record for a row, with these columns and types: in the place of aggregate and window.
+        """Emit each record as a row with these columns and types, instead of aggregate and window.
 
-        Such a stage keeps nothing and waits for nothing; its rows go to a log, beside the key where there is one.
+        Such a stage has no state and no lateness. Its rows go to a log, together with the key if there is one.
         """
         return self.stateful(emit_each_record, state=NoState, returns=returns, vectorized=True, version="1")
 
     def window(self, window: Window) -> "Pipeline":
-        """Say where in event time results belong."""
+        """Set the windows, in event time unless the window uses processing time."""
         require_unset(self.window_spec, "window")
         require_type(
             window, Window, "window", "Give a window, as in fixed('1 minute') or sessions('10 minutes')"
@@ -197,10 +205,14 @@ class Pipeline(PipelineSteps):
         on_time_pane: str = "always",
         final_pane: str | None = None,
     ) -> "Pipeline":
-        """Say when panes appear, and how late a record may come and still correct them.
+        """Set when panes are emitted, and the allowed lateness of records that correct them.
 
-        Without a lateness it is none; of a later stage it is that of the stages which it reads. Without a
-        `final_pane` it is never, but for tables of final panes always.
+        Args:
+            trigger: when a window emits panes. lateness: how long a window accepts late records. The default is 0,
+            or that of the upstream stages. may_finish: allows a trigger that finishes. Later records then go to the
+            late table. on_time_pane: `always`, or `when_changed` to skip on-time panes of windows without new
+            records. final_pane: `never`, `when_changed` or `always` emit a pane when the window closes. The default
+            is `never`, or `always` if a table of final panes needs it.
         """
         require_unset(self.trigger_options, "trigger")
         require_type(trigger, Trigger, "trigger", TRIGGER_HINT)
@@ -217,33 +229,33 @@ class Pipeline(PipelineSteps):
         )
 
     def accumulation(self, mode: str) -> "Pipeline":
-        """Say how panes of a window relate: discarding, accumulating or retracting."""
+        """Set how the panes of a window relate: discarding, accumulating or retracting."""
         require_unset(self.accumulation_mode, "accumulation")
         require_one_of(mode, get_args(AccumulationMode), "accumulation")
         return replace(self, accumulation_mode=mode)
 
     def write(self, table: str, mode: str = "latest", output: str | None = None) -> "Pipeline":
-        """Say where results go: the `latest` value per window, a `log` of panes, `final` panes, or `complete`.
+        """Write a table: `latest` value per key and window, `log` of panes, `final` panes, or `complete` result.
 
-        `output` is one of those that a function with a memory declares; its rows go to a log.
+        `output` is a side output of a stateful function; its rows go to a log.
         """
         require_one_of(mode, tuple(SINKS_BY_MODE), "write.mode")
-        fix = "Write mode='log': rows of a function stand by themselves"
-        require(output is None or mode == "log", "write.output", f"{output}, with mode {mode}", fix)
+        fix = "Write mode='log': rows of a side output are never replaced"
+        require(output is None or mode == "log", "write.output", f"{output} with mode {mode}", fix)
         sink = SINKS_BY_MODE[mode](table) if output is None else PaneLog(table, output)
         return replace(self, sinks=(*self.sinks, sink))
 
     def publish(self, topic: str) -> "Pipeline":
-        """Say that panes go to a Kafka topic as well, with their changes: what `read_panes` reads."""
+        """Publish the panes as changes to a Kafka topic, which `read_panes` reads."""
         return replace(self, topics=(*self.topics, ChangelogTopic(topic)))
 
     @property
     def plan(self) -> Plan:
-        """Return the checked plan, named after the first table."""
+        """Return the validated plan, named after the first table."""
         return self.to_plan(self.sinks[0].table if self.sinks else "unnamed")
 
     def to_plan(self, name: str) -> Plan:
-        """Return the checked plan under this name."""
+        """Return the validated plan under this name."""
         try:
             return build_plan(name, self)
         except DefinitionError as problem:

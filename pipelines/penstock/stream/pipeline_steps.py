@@ -1,4 +1,4 @@
-"""The steps of a pipeline before its window: each takes rows and gives rows, and remembers nothing."""
+"""The stateless steps of a pipeline before its window."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -18,48 +18,49 @@ from penstock.engine.plan.steps import (
 from penstock.engine.plan.user_functions import function_ref
 from penstock.engine.plan.validation.argument_checks import require, require_type
 from penstock.stream.arguments import parse_columns, parse_names
-from penstock.stream.condition_parser import parse_condition as condition_of
+from penstock.stream.condition_parser import parse_condition
 
 
 class PipelineSteps(ABC):
-    """What has steps; every method returns a new one with a step more."""
+    """Methods that add steps. Each returns a new definition with one more step."""
 
     @abstractmethod
     def _with_step(self, step: Step) -> Self:
-        """Return the same with this step after those that it has."""
+        """Return a copy with this step at the end."""
 
     def apply(self, function: Callable[..., Any], version: str | None = None) -> Self:
-        """Add a step from DataFrame to DataFrame; `version` stands for its code in the plan's fingerprint."""
+        """Add a step from DataFrame to DataFrame. `version` replaces the hash of its code in the plan."""
         require(callable(function), "apply", repr(function), "Give a function from DataFrame to DataFrame")
         return self._with_step(ApplyStep(function_ref(function, version)))
 
     def sql(self, text: str) -> Self:
-        """Add a step in SQL: a SELECT over `input`."""
+        """Add a SQL step: a SELECT over the view `input`."""
         return self._with_step(SqlStep(text))
 
     def arrow(self, function: Callable[..., Any], version: str | None = None) -> Self:
-        """Add a step from Arrow table to Arrow table; it keeps the columns `_*` of the rows that it keeps."""
+        """Add a step from Arrow table to Arrow table. It must keep columns with a leading `_`."""
         require(
             callable(function), "arrow", repr(function), "Give a function from pyarrow.Table to pyarrow.Table"
         )
         return self._with_step(ArrowStep(function_ref(function, version)))
 
     def lookup(self, table: str, *, on: str | Sequence[str], columns: Mapping[str, str]) -> Self:
-        """Add columns of a Delta table to each record, by fields that both have; nulls where it has no such row.
+        """Add columns of a Delta table to each record, or nulls if no row matches.
 
-        `table` is a path below the warehouse, as in `latest/cards`, or an address; `columns` names what is wanted,
-        with types in Spark's words. Which version a batch sees is written down before the batch has any effect.
+        `table` is a path below the warehouse, as in `latest/cards`, or a URI. `on` names the fields to match, and
+        `columns` the columns to add with their Spark SQL types. The table version of a batch is recorded before the
+        batch has any effect, so that a replay uses the same version.
         """
         key_fields = parse_names(on, "lookup.on")
         lookup_columns = parse_columns(columns, "lookup.columns")
         return self._with_step(LookupStep(table, key_fields, lookup_columns))
 
     def filter(self, condition: str) -> Self:
-        """Let those go on that meet a condition, such as `kind = 'end' and speed > 50`."""
-        return self._with_step(FilterStep(condition_of(condition, "filter")))
+        """Keep the records that meet a condition, such as `kind = 'end' and speed > 50`."""
+        return self._with_step(FilterStep(parse_condition(condition, "filter")))
 
     def select(self, *columns: str, **named: str) -> Self:
-        """Go on with these columns alone, some under another name, as in `.select("user", bid_price="price")`."""
+        """Keep only these columns, optionally renamed, as in `.select("user", bid_price="price")`."""
         for name in (*columns, *named.values()):
             require_type(name, str, "select", "Name columns, as in select('user', paid='amount')")
         column_pairs = ((name, name) for name in columns)
@@ -68,34 +69,32 @@ class PipelineSteps(ABC):
     def map(
         self, function: Callable[..., Any], returns: Mapping[str, str], version: str | None = None
     ) -> Self:
-        """Make one row of each, by a function from dict to dict; `returns` names its columns and their types."""
+        """Convert each record to one row by a function from dict to dict. `returns` declares the columns."""
         return self._add_row_function(function, returns, version, many=False)
 
     def flat_map(
         self, function: Callable[..., Any], returns: Mapping[str, str], version: str | None = None
     ) -> Self:
-        """Make any number of rows of each, by a function from dict to dicts; `returns` is as in map."""
+        """Convert each record to any number of rows by a function from dict to dicts. `returns` is as in map."""
         return self._add_row_function(function, returns, version, many=True)
 
     def _add_row_function(
         self, function: Callable[..., Any], returns: Mapping[str, str], version: str | None, *, many: bool
     ) -> Self:
         keyword = "flat_map" if many else "map"
-        require(
-            callable(function), keyword, repr(function), "Give a function of one row, which it has as a dict"
-        )
+        require(callable(function), keyword, repr(function), "Give a function that takes a row as a dict")
         columns = parse_columns(returns, f"{keyword}.returns")
         return self._with_step(RowFunctionStep(function_ref(function, version), columns, many))
 
     def branches(self, *conditions: str) -> tuple[Self, ...]:
-        """Part the records: each goes to the first branch whose condition it meets, the rest to a last one."""
+        """Split the records: each goes to the first branch whose condition it meets, or to the last one."""
         require(
             len(conditions) > 0,
             "branches",
             "no condition",
             "Write conditions, as in branches('amount > 100')",
         )
-        predicates = [condition_of(text, "branches") for text in conditions]
+        predicates = [parse_condition(text, "branches") for text in conditions]
         remaining = self
         branch_pipelines = []
         for predicate in predicates:

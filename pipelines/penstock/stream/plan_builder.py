@@ -1,4 +1,4 @@
-"""From a definition to the plan: every pipeline that is reached becomes a stage, each after those that it reads."""
+"""Conversion of a definition to a plan: each pipeline of the graph becomes a stage, after its upstream stages."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def build_plan(name: str, pipeline: "Pipeline") -> Plan:
-    """Return the checked plan."""
+    """Return the validated plan."""
     outputs = tuple(iter_outputs(pipeline))
     stage_order = dict.fromkeys(
         stage_pipeline for output_pipeline in outputs for stage_pipeline in iter_upstream(output_pipeline)
@@ -46,7 +46,7 @@ def build_plan(name: str, pipeline: "Pipeline") -> Plan:
 
 @dataclass(frozen=True)
 class StageInputs:
-    """One of the things that a stage reads: sources, or panes of stages, and what is done to them first."""
+    """A part of the input of a stage: names of sources or upstream stages, and the steps over them."""
 
     inputs: tuple[str, ...]
     steps: tuple[Step, ...]
@@ -58,7 +58,7 @@ def resolve_inputs(
     stages: "Mapping[Pipeline, Stage]",
     sources_by_name: dict[str, PlanSource],
 ) -> StageInputs:
-    """Return what a part of a stage reads; sources that nobody has read before are added to `read`."""
+    """Return the inputs of a part of a stage, and add its new sources to `sources_by_name`."""
     if part.upstream:
         return StageInputs(
             tuple(stages[without_siblings(upstream_pipeline)].name for upstream_pipeline in part.upstream),
@@ -67,8 +67,8 @@ def resolve_inputs(
     part_sources = build_sources(part.inputs, part.deduplication_spec or deduplication)
     for source in part_sources:
         known_source = sources_by_name.setdefault(source.name, source)
-        fix = "Say the same of it in both places, or write two pipelines"
-        require(known_source == source, "read", f"{source.name} is read in two ways", fix)
+        fix = "Use the same options in both places, or write two pipelines"
+        require(known_source == source, "read", f"{source.name} is read with different options", fix)
     return StageInputs(tuple(source.name for source in part_sources), part.steps)
 
 
@@ -84,7 +84,9 @@ def build_stage(
     inputs = tuple(name for part in parts for name in part.inputs)
     duplicate_input = next((input_name for input_name in inputs if inputs.count(input_name) > 1), "")
     is_join = pipeline.join_spec is not None
-    fix = "Join two stages that read it" if is_join else "Read it once, and tell its records apart by a field"
+    fix = (
+        "Join two stages that read it" if is_join else "Read it once, and distinguish its records by a field"
+    )
     keyword = "join" if is_join else "union"
     require(
         not (duplicate_input and pipeline.input_parts),
@@ -97,15 +99,15 @@ def build_stage(
         for part in (pipeline, *pipeline.input_parts)
         if part.deduplication_spec or pipeline.deduplication_spec
     )
-    fix = "Leave it out: each pane is there once"
-    require(not deduplicates_panes, "deduplicate", "given for panes", fix)
+    fix = "Remove it: each pane is read exactly once"
+    require(not deduplicates_panes, "deduplicate", "set for panes", fix)
     input_steps = tuple(
         InputSteps(input_name, part.steps) for part in parts for input_name in part.inputs if part.steps
     )
     upstream_stages = [stage for stage in stages.values() if stage.name in inputs]
     trigger_options = pipeline.trigger_options or TriggerOptions()
     if pipeline.window_spec is None and not upstream_stages:
-        raise DefinitionError("window", f"not said of {name}", "Say where, as in window(fixed('1 minute'))")
+        raise DefinitionError("window", f"missing in {name}", "Add a window, as in window(fixed('1 minute'))")
     lateness = max(map(correction_time_ms, upstream_stages), default=0)
     reads_retractions = any(stage.accumulation == "retracting" for stage in upstream_stages)
     stage = Stage(
@@ -134,13 +136,13 @@ def build_stage(
         return resolve_join_stage(stage, pipeline.join_spec, upstream_stages, sources_by_name)
     if pipeline.aggregate_outputs is None:
         raise DefinitionError(
-            "aggregate", f"not said of {name}", "Say what, as in aggregate(readings=count())"
+            "aggregate", f"missing in {name}", "Add aggregates, as in aggregate(readings=count())"
         )
     return stage
 
 
 def collect_steps(pipeline: "Pipeline") -> tuple[Step, ...]:
-    """Return the steps; where each record is a row, its key and the columns of the rows are all that goes on."""
+    """Return the steps of a stage. For `rows()`, a last step selects the key and the declared columns."""
     window = pipeline.window_spec
     if not isinstance(window, StatefulFunction) or not window.is_pass_through:
         return pipeline.steps
@@ -154,8 +156,8 @@ def resolve_join_stage(
     upstream_stages: Iterable[Stage],
     sources_by_name: Mapping[str, PlanSource],
 ) -> Stage:
-    """Return the stage with the members that its join needs in the place of aggregates."""
-    require(not stage.aggregates, "aggregate", "given for a join", "Aggregate in a stage after it: then()")
+    """Return the stage with its join, and with the elements that the join needs as aggregates."""
+    require(not stage.aggregates, "aggregate", "set for a join", "Aggregate in the next stage: then()")
     fix = "Join two inputs, each of one topic or one stage"
     require(len(stage.inputs) == 2, "join", f"of {len(stage.inputs)} inputs", fix)
     input_columns = stage_input_columns(stage, upstream_stages, sources_by_name.values())
@@ -164,7 +166,7 @@ def resolve_join_stage(
 
 
 def iter_outputs(pipeline: "Pipeline") -> "Iterator[Pipeline]":
-    """Yield the ends of the graph, the pipeline itself first: its own other ends, and those of what it reads."""
+    """Yield the outputs of the graph: the pipeline first, then its siblings and those of its inputs."""
     yield without_siblings(pipeline)
     for sibling in pipeline.siblings:
         yield from iter_outputs(sibling)
@@ -173,7 +175,7 @@ def iter_outputs(pipeline: "Pipeline") -> "Iterator[Pipeline]":
 
 
 def iter_upstream(pipeline: "Pipeline") -> "Iterator[Pipeline]":
-    """Yield the stages that come before a pipeline, and then itself; some of them several times."""
+    """Yield the upstream stages of a pipeline and then itself. Some stages are yielded several times."""
     for upstream_pipeline in pipeline.upstream + tuple(
         part_upstream for part in pipeline.input_parts for part_upstream in part.upstream
     ):
@@ -182,5 +184,5 @@ def iter_upstream(pipeline: "Pipeline") -> "Iterator[Pipeline]":
 
 
 def without_siblings(pipeline: "Pipeline") -> "Pipeline":
-    """Return a pipeline without the other ends that it brings along."""
+    """Return the pipeline without its siblings."""
     return replace(pipeline, siblings=())

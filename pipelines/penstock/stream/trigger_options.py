@@ -1,4 +1,4 @@
-"""When panes appear, as a person says it."""
+"""Options of `Pipeline.trigger`."""
 
 from dataclasses import dataclass
 from typing import get_args
@@ -10,14 +10,14 @@ from penstock.engine.plan.validation.argument_checks import require_one_of, requ
 
 @dataclass(frozen=True)
 class TriggerOptions:
-    """When panes appear, and for how long they may still change."""
+    """When panes are emitted, and how long they may be corrected."""
 
     trigger: Trigger = DEFAULT_TRIGGER
     lateness: int | None = None
     may_finish: bool = False
     on_time_pane: OnTimePanePolicy = "always"
     final_pane: FinalPanePolicy | None = None
-    """What is not said is `always` where a table of final panes would lose windows otherwise, and else `never`."""
+    """The default is `always` if a table of final panes would miss windows otherwise, and else `never`."""
 
     def __post_init__(self) -> None:
         require_type(self.may_finish, bool, "may_finish", "Write true or false")

@@ -1,4 +1,4 @@
-"""When: triggers in the words of a person; what each means is the table in the contract."""
+"""Triggers of the public API: when a window emits panes. SEMANTICS.md defines each of them."""
 
 from penstock.engine.plan.triggers import (
     AfterAll,
@@ -19,58 +19,58 @@ from penstock.stream.durations import Duration, to_milliseconds
 
 
 def default() -> Default:
-    """Show at the end of the window, then at each batch that brings late records."""
+    """Fire at the end of the window, then at each batch with late records."""
     return Default()
 
 
 def after_watermark(early: Trigger | None = None, late: Trigger | None = None) -> AfterWatermark:
-    """Show at the end of the window, before it as `early` says and after it as `late` says.
+    """Fire when the watermark passes the end of the window, before it by `early`, and after it by `late`.
 
-    With `early` alone, late records are shown with the batch that brings them.
+    With `early` and without `late`, each batch with late records fires.
     """
     return AfterWatermark(early, late)
 
 
 def after_count(n: int) -> AfterCount:
-    """Show when at least n records came."""
+    """Fire when at least n records have arrived."""
     return AfterCount(n)
 
 
 def after_processing_time(delay: Duration) -> AfterProcessingTime:
-    """Show this long after the first record came, by the batch clock."""
+    """Fire this long after the first record, on the batch clock."""
     return AfterProcessingTime(to_milliseconds(delay, "trigger.after_processing_time"))
 
 
 def every(period: Duration, offset: Duration = 0) -> Every:
-    """Show at the next multiple of the period after the first record came, by the batch clock."""
+    """Fire at the next multiple of the period after the first record, on the batch clock."""
     return Every(to_milliseconds(period, "trigger.every"), to_milliseconds(offset, "trigger.every.offset"))
 
 
 def after_punctuation(predicate: str) -> AfterPunctuation:
-    """Show when a record matches a condition, as in `after_punctuation("kind = 'end'")`."""
+    """Fire when a record matches a condition, as in `after_punctuation("kind = 'end'")`."""
     return AfterPunctuation(parse_condition(predicate, "trigger.after_punctuation"))
 
 
 def after_any(*of: Trigger) -> AfterAny:
-    """Show when one of them would."""
+    """Fire when one of the triggers is ready."""
     return AfterAny(of)
 
 
 def after_all(*of: Trigger) -> AfterAll:
-    """Show when each of them has become ready."""
+    """Fire when all of the triggers are ready."""
     return AfterAll(of)
 
 
 def after_each(*of: Trigger) -> AfterEach:
-    """Show by one after the other."""
+    """Run one trigger after the other."""
     return AfterEach(of)
 
 
 def or_finally(of: Trigger, until: Trigger) -> OrFinally:
-    """Show as the first says, until the second is ready."""
+    """Fire as the first trigger, until the second one fires."""
     return OrFinally(of, until)
 
 
 def repeatedly(of: Trigger) -> Repeatedly:
-    """Begin the trigger again whenever it finishes."""
+    """Restart the trigger whenever it finishes."""
     return Repeatedly(of)

@@ -1,4 +1,4 @@
-"""Where: windows in the words of a person."""
+"""Windows of the public API."""
 
 from typing import cast
 
@@ -29,13 +29,13 @@ from penstock.stream.durations import Duration, to_milliseconds
 
 
 def fixed(size: Duration, offset: Duration = 0, time: str = "event") -> Fixed:
-    """Cut time into windows of one size; `time="processing"` cuts the batch clock instead."""
+    """Assign records to fixed windows of event time, or of the batch clock with `time="processing"`."""
     size_ms = to_milliseconds(size, "window.fixed.size")
     return Fixed(size_ms, to_milliseconds(offset, "window.fixed.offset"), cast("TimeDomain", time))
 
 
 def sliding(size: Duration, period: Duration, offset: Duration = 0, time: str = "event") -> Sliding:
-    """Begin a window of this size every period."""
+    """Assign records to windows of this size that start every period."""
     size_ms = to_milliseconds(size, "window.sliding.size")
     period_ms = to_milliseconds(period, "window.sliding.period")
     return Sliding(
@@ -44,27 +44,27 @@ def sliding(size: Duration, period: Duration, offset: Duration = 0, time: str = 
 
 
 def sessions(gap: Duration) -> Sessions:
-    """Join a key's records into one window while no gap as long as this separates them."""
+    """Group the records of a key into sessions, which end after a gap without records."""
     return Sessions(to_milliseconds(gap, "window.sessions.gap"))
 
 
 def calendar(unit: str, zone: str = "UTC") -> Calendar:
-    """Cut time into days, weeks (from Monday) or months as a time zone has them."""
+    """Assign records to days, weeks (from Monday) or months of a time zone."""
     return Calendar(cast("CalendarUnit", unit), zone)
 
 
 def global_window() -> Global:
-    """Keep everything in one window."""
+    """Assign all records to one window that never ends."""
     return Global()
 
 
 def same_windows() -> SameWindows:
-    """Go on in the windows of the stage that is read, which is what a later stage does unless it says otherwise."""
+    """Reuse the windows of the upstream stage, which is the default of a downstream stage."""
     return SameWindows()
 
 
 def between(before: Duration, after: Duration) -> Between:
-    """Join what lies near: the right record from `before` earlier to `after` later than the left one."""
+    """Join a left record with right records from `before` earlier to `after` later (an interval join)."""
     bounds_ms = (
         to_milliseconds(before, "window.between.before"),
         to_milliseconds(after, "window.between.after"),
@@ -73,40 +73,40 @@ def between(before: Duration, after: Duration) -> Between:
 
 
 def as_of(tolerance: Duration | None = None, ends: str | None = None) -> AsOf:
-    """Join each record of the left input with the newest of the right that is no younger.
+    """Join each left record with the latest right record at or before its time (an as-of join).
 
-    `ends` is a condition, as in "deleted = true": from a right record that meets it on there is none, until a
-    newer one comes.
+    A right record that is older than `tolerance` does not match. `ends` is a condition such as "deleted = true": a
+    right record that meets it matches nothing and ends the version before it.
     """
     tolerance_ms = None if tolerance is None else to_milliseconds(tolerance, "window.as_of.tolerance")
     return AsOf(tolerance_ms, None if ends is None else parse_condition(ends, "window.as_of.ends"))
 
 
 def tumbling(by: ClosePolicy) -> Tumbling:
-    """Cut a key's records, in their order, where the policy says so."""
+    """Cut the records of a key, in order, into windows by a policy."""
     return Tumbling(by)
 
 
 def sliding_by(evict: EvictionPolicy, trigger: TriggerPolicy) -> SlidingOrder:
-    """Keep a key's newest records by one policy, and show them by another."""
+    """Keep the newest records of a key by an eviction policy, and emit them by a trigger policy."""
     return SlidingOrder(evict, trigger)
 
 
 def records(n: int) -> CountPolicy:
-    """Go by a number of records."""
+    """A policy by number of records."""
     return CountPolicy(n)
 
 
 def delta(field: str, by: float) -> DeltaPolicy:
-    """Go by how far a field has risen."""
+    """A policy by the increase of a field."""
     return DeltaPolicy(field, by)
 
 
 def punctuation(predicate: str) -> PunctuationPolicy:
-    """Go by records that match a condition, as in `punctuation("kind = 'end'")`."""
+    """A policy by records that match a condition, as in `punctuation("kind = 'end'")`."""
     return PunctuationPolicy(parse_condition(predicate, "window.punctuation"))
 
 
 def elapsed(duration: Duration) -> TimePolicy:
-    """Go by time on the batch clock."""
+    """A policy by time on the batch clock."""
     return TimePolicy(to_milliseconds(duration, "window.elapsed"))

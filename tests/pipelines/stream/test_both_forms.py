@@ -82,13 +82,13 @@ def test_answers_may_come_in_any_order() -> None:
 @pytest.mark.parametrize(
     ("sides", "says"),
     [
-        ({"left": "clicks"}, "join.right: not said. Name a topic"),
+        ({"left": "clicks"}, "join.right: missing. Name a topic"),
         (
             {"left": "clicks", "right": {"colour": "red"}},
-            "join.right: 'colour' is not known. Known are: read, union",
+            "join.right: unknown name 'colour'. Known names: read, union",
         ),
-        ({"left": "clicks", "right": {"key": "id"}}, "read: not said"),
-        ({"left": "clicks", "right": {"read": "cards", "key": "id"}}, "window: not said of wrong_1"),
+        ({"left": "clicks", "right": {"key": "id"}}, "read: missing"),
+        ({"left": "clicks", "right": {"read": "cards", "key": "id"}}, "window: missing in wrong_1"),
     ],
 )
 def test_a_side_of_a_join_is_an_input_or_a_whole_stage(sides: dict[str, Any], says: str) -> None:

@@ -91,7 +91,7 @@ def remembered(kind: type[Any]) -> None:
 @pytest.mark.parametrize(
     ("kind", "says"),
     [
-        (Undecided, "Undecided declares number, and is no dataclass. Give a dataclass"),
+        (Undecided, "Undecided declares number, but is not a dataclass. Give a dataclass"),
         (Queued, "Queued has a deque"),
         (Nested, "Nested has a deque"),
         (Either, "Either: Type unions may not contain"),

@@ -43,9 +43,12 @@ def nested(words: int) -> dict[str, Any]:
             {"steps": [{"filter": "temperature > " + "9" * 5000}]},
             "filter: .* a number of more than 38 digits",
         ),
-        ({"steps": [{"filter": "not " * 5000 + "site = 'a'"}]}, "filter: 'not .*, nested too deep. Write a"),
-        ({"write": "n" * 300}, "write.table: 'n*'. Use 200 letters at most"),
-        (nested(60), "trigger: 61 triggers one inside the other. Give 50 at most"),
+        (
+            {"steps": [{"filter": "not " * 5000 + "site = 'a'"}]},
+            "filter: 'not .*, nested too deeply. Write a",
+        ),
+        ({"write": "n" * 300}, "write.table: 'n*'. Use at most 200 characters"),
+        (nested(60), "trigger: 61 nested triggers. Nest at most 50 triggers"),
         (nested(5000), "somewhere.yaml: the document: nested too deep"),
     ],
     ids=["duration", "number", "condition", "name", "trigger", "document"],
@@ -102,5 +105,5 @@ def test_an_open_question_is_named(question: str) -> None:
 )
 def test_a_question_is_answered_once(question: str, again: Any) -> None:
     whole = read("sensors").deduplicate().key("device").aggregate(n=count()).window(fixed("1 minute"))
-    with pytest.raises(DefinitionError, match="answered twice"):
+    with pytest.raises(DefinitionError, match="set twice"):
         again(whole.trigger().accumulation("retracting"))

@@ -107,7 +107,7 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: over(tumbling(delta("device", 1))).plan, r"window.delta.field: 'device' is STRING"),
     (lambda: delta("temperature", "1"), r"window.delta.by: '1'"),  # type: ignore[arg-type]
     (lambda: over(fixed("40000 years")), r"window.fixed.size: '40000 years'"),
-    (lambda: fixed("20000000 days"), r"window.fixed.size: 1728000000000000. Give 1000000000000000 milli"),
+    (lambda: fixed("20000000 days"), r"window.fixed.size: 1728000000000000. Give at most 1000000000000000 milli"),
     (lambda: whole().trigger("1 hour"), r"trigger: '1 hour'. Give a trigger"),  # type: ignore[arg-type]
     (lambda: after_watermark(early="10 seconds"), r"after_watermark.early: '10 seconds'"),  # type: ignore[arg-type]
     (lambda: after_all([after_count(1)]), r"trigger.after_all: \[AfterCount"),  # type: ignore[arg-type]
@@ -126,7 +126,7 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: whole().named("a/b"), r"name: 'a/b'. Use letters, digits"),
     (lambda: whole().publish("a b"), r"publish: 'a b'"),
     (lambda: whole().publish("sensors").plan, r"publish: sensors is read here"),
-    (lambda: read("sensors").key(["device"]), r"key: \['device'\]. Name fields one after"),  # type: ignore[arg-type]
+    (lambda: read("sensors").key(["device"]), r"key: \['device'\]. Name the fields"),  # type: ignore[arg-type]
     (lambda: read("sensors").filter(None), r"filter: None"),  # type: ignore[arg-type]
     (lambda: whole().filter("temperature = 'hot'").write("n").plan, r"filter: 'temperature' is DOUBLE, and 'hot'"),
     (lambda: read("sensors").select(3), r"select: 3. Name columns"),  # type: ignore[arg-type]
@@ -134,11 +134,11 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: told(state=None), r"stateful.state: None. Give the class"),
     (lambda: told(returns={"a": int}), r"stateful.returns.a: <class 'int'>"),
     (lambda: read_panes("minutes", columns=["a"]), r"read_panes.columns: \['a'\]"),  # type: ignore[arg-type]
-    (lambda: union("sensors", "cards"), r"union: 'sensors'. Give what read"),  # type: ignore[arg-type]
+    (lambda: union("sensors", "cards"), r"union: 'sensors'. Give a pipeline"),  # type: ignore[arg-type]
     (lambda: join(read("sensors"), read("cards"), by=None), r"join.by: None. Write a name"),  # type: ignore[arg-type]
-    (lambda: whole().write("n").then("m"), r"then: 'm'. Give what read"),  # type: ignore[arg-type]
-    (lambda: whole().write("n").also("m"), r"also: 'm'. Give what read"),  # type: ignore[arg-type]
-    (lambda: over(fixed(1)).aggregate(N=count()), "answered twice"),
+    (lambda: whole().write("n").then("m"), r"then: 'm'. Give a pipeline"),  # type: ignore[arg-type]
+    (lambda: whole().write("n").also("m"), r"also: 'm'. Give a pipeline"),  # type: ignore[arg-type]
+    (lambda: over(fixed(1)).aggregate(N=count()), "set twice"),
     (lambda: read("sensors", event_time="device").aggregate(n=count()).window(fixed(1)).write("n").plan,
      r"event_time: 'device' of sensors is STRING"),
 ]  # fmt: skip

@@ -1,1 +1,1 @@
-"""What user functions are given and what they return."""
+"""The arguments and results of user functions."""

@@ -1,6 +1,6 @@
-"""Each record as a row of the result: what a stage without windows does, in the words of functions with a memory.
+"""The stateless function behind `rows()`: it emits each record as a row.
 
-It remembers nothing, so nothing of it is kept between batches, and its rows do not depend on how batches are cut.
+It keeps no state, so its rows do not depend on how records are split into batches.
 """
 
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NoState:
-    """What is remembered: a state needs a field, and this one is never there."""
+    """An empty state. A state needs a field, so it has one that is always null."""
 
     unused: bool | None = None
 
 
 def emit_each_record(batch: "KeyBatchContext") -> "KeyBatchUpdate":
-    """A row for each record, at its event time."""
-    import numpy as np  # a definition names this function, and needs no Arrow
+    """Return a row for each record, at its event time."""
+    import numpy as np  # definitions that refer to this function must not import Arrow
     import pyarrow as pa
 
     from penstock.engine.functions.vectorized import (

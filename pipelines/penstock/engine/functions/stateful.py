@@ -1,13 +1,13 @@
-"""What a function with a memory is given and what it answers: state of one's own for each key.
+"""Arguments and results of stateful functions, which keep user-defined state for each key.
 
-    def spikes(call: KeyContext[Trend]) -> KeyUpdate[Trend]:
-        trend = call.state or Trend()
+    def detect_spikes(context: KeyContext[Trend]) -> KeyUpdate[Trend]:
+        trend = context.state or Trend()
         ...
         return KeyUpdate(trend, rows=[OutputRow({"above": 7.0})])
 
-It is called once for each key that got records in a batch, or of which a timer is due, and never for others. After
-a crash it may be called again with the very same call, and only the answer that was decided counts: so it must
-answer by what it is given alone, and do nothing outside. Sending a mail from it would send two.
+A batch calls the function once for each key that has records or a due timer. After a crash it may be called again
+with the same context, and only the committed result counts. So the function must be deterministic and free of side
+effects: an e-mail from it could be sent twice.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,9 +20,9 @@ State = TypeVar("State")
 TimerClock = Literal["event", "processing"]
 
 
-# There is one of these two for each record and each row: a struct is made in a fifth of the time of a dataclass.
+# One object per record or row: creating a struct takes a fifth of the time of a dataclass.
 class KeyedRecord(msgspec.Struct, frozen=True, gc=False):
-    """A record of the key: its event time, and its fields after the stage's steps."""
+    """A record of a key: its event time, and its fields after the steps of the stage."""
 
     time: int
     fields: Mapping[str, Any]
@@ -30,7 +30,7 @@ class KeyedRecord(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, order=True)
 class Timer:
-    """A moment at which the key is called: when the watermark reaches `at`, or the batch clock; milliseconds."""
+    """A timer of a key: it fires when the watermark or the batch clock reaches `at`, in milliseconds."""
 
     at: int
     clock: TimerClock = "event"
@@ -39,9 +39,9 @@ class Timer:
 
 @dataclass(frozen=True)
 class KeyContext(Generic[State]):
-    """All that a function may know: the key, what it remembers, and what came, in the order of arrival.
+    """The input of a call: a key, its state, and its new records in arrival order.
 
-    `due_timers` are gone, unless the answer sets them again. `pending_timers` are the others.
+    `due_timers` are deleted unless the result sets them again. `pending_timers` are all other timers of the key.
     """
 
     key: tuple[Any, ...]
@@ -54,9 +54,9 @@ class KeyContext(Generic[State]):
 
 
 class OutputRow(msgspec.Struct, frozen=True, gc=False):
-    """A row of the result; `at` is its event time, without it that of the newest record or timer of the call.
+    """A row of the result. `at` is its event time; the default is that of the newest record or timer of the call.
 
-    `output` names another output that is declared, in the place of the function's own rows.
+    `output` names a declared side output; the default is the main output.
     """
 
     fields: Mapping[str, Any]
@@ -66,9 +66,9 @@ class OutputRow(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True)
 class KeyUpdate(Generic[State]):
-    """What becomes of the key: its state from now on (None forgets it), rows, and timers.
+    """The result of a call: the new state of the key (None deletes it), rows, and timers.
 
-    Without `timers` those that wait go on waiting; with them, these stand in their place.
+    `timers` replaces all pending timers; None keeps them.
     """
 
     state: State | None

@@ -1,14 +1,13 @@
-"""What a function with a memory is given and what it answers when it takes all keys of a batch at once, in Arrow.
+"""Arguments and results of vectorized stateful functions, which process all keys of a batch in one call over Arrow.
 
-    def totals(calls: KeyBatchContext) -> KeyBatchUpdate:
-        came = calls.records.group_by("_key").aggregate([("amount", "sum")])
+    def totals(batch: KeyBatchContext) -> KeyBatchUpdate:
+        sums = batch.records.group_by("_key").aggregate([("amount", "sum")])
         ...
         return KeyBatchUpdate(states, rows)
 
-It is `penstock.engine.functions.stateful`, for many keys in one call: the keys that have records or a due timer,
-and no others. Keys are numbered from 0 in each call; a number says nothing beyond it. What is said of one key must
-depend on that key alone: which others stand beside it differs from batch to batch, and with where the batch is
-folded.
+It is the same as `penstock.engine.functions.stateful`, for all keys that have records or a due timer. Keys are
+numbered from 0 in each call; the numbers have no meaning between calls. The result for a key must depend on that
+key only, because the other keys of a call differ between batches and between the driver and the executors.
 """
 
 from dataclasses import dataclass
@@ -16,10 +15,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 KEY_INDEX_COLUMN = "_key"
-"""The number of a row's key."""
+"""The number of the key of a row."""
 RECORD_TIME_COLUMN = "_time"
 HAS_STATE_COLUMN = "_known"
-"""Whether a key has a state."""
+"""Whether the key has a state."""
 ROW_TIME_COLUMN = "_at"
 ROW_OUTPUT_COLUMN = "_to"
 
@@ -31,19 +30,18 @@ TIMER_SCHEMA = pa.schema(
         pa.field("name", pa.string()),
     ]
 )
-"""Timers: the key of each, its moment in milliseconds, `event` or `processing`, and its name."""
+"""Timers: the number of the key, the time in milliseconds, the clock (`event` or `processing`) and the name."""
 
 
 @dataclass(frozen=True)
 class KeyBatchContext:
-    """All that a function may know, of all keys that it is asked about.
+    """The input of a call: all keys of a batch, with their states, records and timers.
 
-    `keys` has a row for each key, with the columns of the key (none of a stage without a key, and then no row);
-    `states` a row for each key in the same order, with the fields of the declared state, and `_known`: false, with
-    nulls beside it, for a key without a state.
-    `records` are the records of all keys, those of a key together and in the order of their arrival: `_key`,
-    `_time` (event time, milliseconds) and the fields after the stage's steps. `due_timers` are gone,
-    unless the answer sets them again. `pending_timers` are the others of these keys.
+    `keys` has a row for each key, with the key columns (a stage without a key has no columns and no row). `states`
+    has a row for each key in the same order, with the fields of the declared state and `_known`, which is false,
+    with null fields, for a key without a state. `records` has the records grouped by key, in arrival order: `_key`,
+    `_time` (event time in milliseconds) and the fields after the steps of the stage. `due_timers` are deleted
+    unless the result sets them again. `pending_timers` are all other timers of these keys.
     """
 
     keys: pa.Table
@@ -57,13 +55,12 @@ class KeyBatchContext:
 
 @dataclass(frozen=True)
 class KeyBatchUpdate:
-    """What becomes of the keys: their states from now on, rows, and timers.
+    """The result of a call: new states, rows and timers.
 
-    `states` has a row for each key, in the order of `keys`; where it has a column `_known` that is false, the key
-    is forgotten. `rows` has `_key`, the columns of the result (null where one is missing), and maybe `_at`: the
-    event time of a row, without which it has that of the newest record or timer of its key; and maybe `_to`: the
-    output that a row goes to, null for the function's own. Without `timers` those that wait go on waiting; with
-    them, these stand in their place, for all keys that were asked about.
+    `states` has a row for each key, in the order of `keys`; where the optional column `_known` is false, the state
+    is deleted. `rows` has `_key`, the result columns (a missing one is null) and optionally `_at`, the event time
+    of a row (default: that of the newest record or timer of its key), and `_to`, its side output (null for the main
+    output). `timers` replaces all pending timers of the keys; None keeps them.
     """
 
     states: pa.Table

@@ -1,6 +1,6 @@
-"""What a pipeline is, as plain data: inspectable, comparable, serialisable, fingerprinted.
+"""The plan: a pipeline as plain data that can be inspected, compared, serialized and fingerprinted.
 
-Nothing here runs anything, and nothing here knows Spark, YAML or the command line.
+Nothing here runs a pipeline or depends on Spark, YAML or the command line.
 """
 
 from penstock.engine.plan.aggregates import (

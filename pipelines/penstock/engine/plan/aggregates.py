@@ -1,6 +1,6 @@
-"""What is computed over the records of a window, as data.
+"""Aggregates over the records of a window, as data.
 
-Nulls in a field are passed over by all but `Count()`.
+All aggregates except `Count()` ignore nulls.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ VALUE_ORDERS: tuple[str, ...] = ("event_time", "arrival")
 
 @dataclass(frozen=True)
 class Count:
-    """Records; with a field, those in which it is not null."""
+    """Number of records; with a field, of records where it is not null."""
 
     field: str | None = None
 
@@ -50,7 +50,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class Min:
-    """Least value of the field."""
+    """Minimum of the field."""
 
     field: str
 
@@ -60,7 +60,7 @@ class Min:
 
 @dataclass(frozen=True)
 class Max:
-    """Greatest value of the field."""
+    """Maximum of the field."""
 
     field: str
 
@@ -70,7 +70,7 @@ class Max:
 
 @dataclass(frozen=True)
 class First:
-    """Value of the first record that has one: by event time and then arrival, or by arrival alone."""
+    """First value that is not null: by event time and then arrival, or by arrival."""
 
     field: str
     order: ValueOrder = "event_time"
@@ -82,7 +82,7 @@ class First:
 
 @dataclass(frozen=True)
 class Last:
-    """Value of the last record that has one: by event time and then arrival, or by arrival alone."""
+    """Last value that is not null: by event time and then arrival, or by arrival."""
 
     field: str
     order: ValueOrder = "event_time"
@@ -94,7 +94,7 @@ class Last:
 
 @dataclass(frozen=True)
 class Distinct:
-    """Number of different values: exact, or by a HyperLogLog sketch with 2 ** `precision` registers."""
+    """Number of distinct values: exact, or approximate by a HyperLogLog sketch with 2 ** `precision` registers."""
 
     field: str
     exact: bool = True
@@ -112,7 +112,7 @@ class Distinct:
 
 @dataclass(frozen=True)
 class TopN:
-    """The field of the n records with the greatest (or least) `by`, best first.
+    """The field of the n records with the largest (or smallest) `by`, best first.
 
     The earlier arrival wins a tie. Without `by`, the field's own values are compared.
     """
@@ -150,7 +150,7 @@ class Quantiles:
 
 @dataclass(frozen=True)
 class Collect:
-    """All values of the field, as a list, by event time and then arrival, or by arrival alone."""
+    """All values of the field as a list, ordered by event time and then arrival, or by arrival."""
 
     field: str
     order: ValueOrder = "event_time"
@@ -162,18 +162,18 @@ class Collect:
 
 @dataclass(frozen=True)
 class Custom:
-    """One's own combiner over the named fields."""
+    """A user-defined combiner over the named fields."""
 
     fields: tuple[str, ...]
     combiner: CombinerRef
 
     def __post_init__(self) -> None:
-        require(len(self.fields) > 0, "aggregate.custom.fields", "none", "Name the fields it combines")
+        require(len(self.fields) > 0, "aggregate.custom.fields", "none", "Name the fields that it combines")
 
 
 @dataclass(frozen=True)
 class JoinMembers:
-    """The elements of one input, each with some of its fields: what a join puts together."""
+    """The elements of one input with some of their fields, which a join combines."""
 
     input: str
     fields: tuple[str, ...]
@@ -181,7 +181,7 @@ class JoinMembers:
 
 @dataclass(frozen=True)
 class OfInput:
-    """Another aggregate over the elements of one input alone, in a stage that reads several."""
+    """Another aggregate, restricted to one input of a stage that reads several."""
 
     input: str
     aggregate: "Aggregate"
@@ -189,12 +189,10 @@ class OfInput:
     def __post_init__(self) -> None:
         require_name(self.input, "aggregate.of")
         require_type(self.aggregate, Aggregate, "aggregate.of", AGGREGATE_HINT)
-        fix = "Write the combiner in a stage of one input, or let it pass over nulls without of(...)"
-        require(not isinstance(self.aggregate, Custom), "aggregate.of", "a combiner of one's own", fix)
+        fix = "Use the combiner in a stage with one input, or let it ignore nulls and remove of(...)"
+        require(not isinstance(self.aggregate, Custom), "aggregate.of", "a user-defined combiner", fix)
         fix = "Name one input: of('clicks', count())"
-        require(
-            not isinstance(self.aggregate, OfInput | JoinMembers), "aggregate.of", "one inside another", fix
-        )
+        require(not isinstance(self.aggregate, OfInput | JoinMembers), "aggregate.of", "nested", fix)
 
 
 Aggregate: TypeAlias = (
@@ -217,20 +215,20 @@ Aggregate: TypeAlias = (
 
 @dataclass(frozen=True)
 class AggregateOutput:
-    """A column of the result and what it holds."""
+    """A result column and its aggregate."""
 
     name: str
     aggregate: Aggregate
 
     def __post_init__(self) -> None:
         require_name(self.name, "aggregate")
-        fix = "Choose a name that begins with a letter: those with _ before them are columns of ours"
+        fix = "Choose a name that starts with a letter: names with a leading _ are reserved"
         require(not self.name.startswith("_"), f"aggregate.{self.name}", repr(self.name), fix)
         require_type(self.aggregate, Aggregate, f"aggregate.{self.name}", AGGREGATE_HINT)
 
 
 def aggregate_fields(aggregate: Aggregate) -> tuple[str, ...]:
-    """Name the fields of a record that the aggregate reads."""
+    """Return the fields of a record that the aggregate reads."""
     match aggregate:
         case Count(field):
             return () if field is None else (field,)
@@ -245,7 +243,7 @@ def aggregate_fields(aggregate: Aggregate) -> tuple[str, ...]:
 
 
 def needs_arrival_order(aggregate: Aggregate) -> bool:
-    """Tell whether the answer depends on the order in which records came."""
+    """Return whether the result depends on the order in which records arrive."""
     match aggregate:
         case First(order=order) | Last(order=order) | Collect(order=order):
             return order == "arrival"
@@ -256,7 +254,7 @@ def needs_arrival_order(aggregate: Aggregate) -> bool:
 
 
 def can_retract(aggregate: Aggregate) -> bool:
-    """Tell whether a change can be subtracted from what it holds; over changes the others keep every value."""
+    """Return whether the aggregate can subtract a value. Over changes, others keep every value."""
     match aggregate:
         case Count() | Sum() | Mean():
             return True

@@ -1,4 +1,4 @@
-"""Panes that go through a topic: what a stage publishes, and what another stream reads as changes."""
+"""Changelog topics: the panes that a stage publishes and another stream reads as changes."""
 
 from dataclasses import dataclass
 
@@ -19,18 +19,18 @@ CHANGELOG_COLUMNS = (
     Column(PANE_WATERMARK_COLUMN, "BIGINT", required=True),
     Column(PANE_LATENESS_COLUMN, "BIGINT", required=True),
 )
-"""What a published pane has beside its key and its values, as far as a reader needs it.
+"""The columns of a published pane that a reader needs, besides its key and values.
 
-`pane_change` is 1 for a pane that brings an element, -1 for one that takes it back, 0 for one that changes nothing.
-`pane_passed` is a watermark: of a window that it has passed by more than `pane_lateness` nothing comes any more. It
-is that before the batch for a pane, and that after it for the record, of the kind `watermark`, which ends a batch
-in each partition: so no pane of a batch is behind what was read of that batch before.
+`pane_change` is 1 for a pane that inserts an element, -1 for one that retracts it, and 0 for one that changes
+nothing. `pane_passed` is a watermark: a window that it has passed by more than `pane_lateness` gets no more panes.
+A pane has the watermark before its batch. The record of kind `watermark` that ends a batch in each partition has
+the watermark after it. So no pane is behind the watermark that readers have seen before it.
 """
 
 
 @dataclass(frozen=True)
 class ChangelogTopic:
-    """A topic to which a stage's panes go, each once for whoever reads only what is committed."""
+    """A topic for the panes of a stage. Readers of committed records see each pane exactly once."""
 
     topic: str
 
@@ -40,20 +40,20 @@ class ChangelogTopic:
 
 @dataclass(frozen=True)
 class ChangelogWindows:
-    """In the place of windows: panes as another stream published them, in the windows that they have already."""
+    """Panes that another stream published, read in their own windows instead of new ones."""
 
     columns: tuple[Column, ...]
 
     def __post_init__(self) -> None:
-        fix = "Say the key and the values, as in columns={'device': 'STRING', 'readings': 'BIGINT'}"
+        fix = "Declare the key and the values, as in columns={'device': 'STRING', 'readings': 'BIGINT'}"
         require(len(self.columns) > 0, "read_panes.columns", "no columns", fix)
         check_column_types(self.columns, "read_panes.columns")
         changelog_names = {column.name for column in CHANGELOG_COLUMNS}
         for column in self.columns:
-            fix = "Leave it out: every pane has it"
+            fix = "Remove it: every pane has this column"
             require(
                 column.name not in changelog_names,
                 f"read_panes.columns.{column.name}",
-                "a column of ours",
+                "a reserved column",
                 fix,
             )

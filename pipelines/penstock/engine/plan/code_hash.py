@@ -1,9 +1,11 @@
-"""What a function does, as a hash: equal between processes of one Python version, whatever line it stands on.
+"""Fingerprints of user code: equal in all processes of one Python version, wherever the code is in its file.
 
-Counted are its bytecode, constants, defaults, what it closes over, and what it names of its own module and of
-other modules of one's own (`user_modules`): constants, functions, classes with what they do. Code of installed
-packages counts by name alone: a change in a library goes unseen, and a new Python version makes other bytecode. A
-version that the writer gives stands in place of all this.
+A fingerprint covers the bytecode, constants, defaults and closure of a function, and the constants, functions and
+classes that it uses from its own module and other user modules (`user_modules`). Code of installed packages counts
+by name only.
+
+Not promised: a change in a library is not detected, and a new Python version changes the bytecode. An explicit
+version replaces the fingerprint.
 """
 
 import hashlib
@@ -18,7 +20,7 @@ PLAIN_TYPES = (str, bytes, int, float, bool, complex, type(None), type(Ellipsis)
 
 
 def code_fingerprint(function: object) -> str:
-    """Return the hash of a function, or of anything that is called like one."""
+    """Return the hash of a function or another callable."""
     digest = hashlib.sha256()
     for token in tokenize_value(function, frozenset()):
         digest.update(token.encode())
@@ -27,7 +29,7 @@ def code_fingerprint(function: object) -> str:
 
 
 def tokenize_value(value: Any, ancestors: frozenset[int]) -> Iterator[str]:
-    """Spell out a value without addresses in memory; `above` are the values that it is part of."""
+    """Yield tokens for a value, without memory addresses. `ancestors` are the ids of the values that contain it."""
     if id(value) in ancestors:
         yield "again"
         return
@@ -58,14 +60,14 @@ def tokenize_value(value: Any, ancestors: frozenset[int]) -> Iterator[str]:
 
 
 def tokenize_values(values: tuple[Any, ...], ancestors: frozenset[int]) -> Iterator[str]:
-    """Spell out several values, and how many."""
+    """Yield tokens for several values, preceded by their number."""
     yield f"({len(values)}"
     for value in values:
         yield from tokenize_value(value, ancestors)
 
 
 def tokenize_code(code: CodeType, ancestors: frozenset[int]) -> Iterator[str]:
-    """Spell out code, with the code inside it."""
+    """Yield tokens for code and its nested code."""
     yield code.co_code.hex()
     yield from code.co_names
     yield from code.co_varnames
@@ -73,7 +75,7 @@ def tokenize_code(code: CodeType, ancestors: frozenset[int]) -> Iterator[str]:
 
 
 def tokenize_function(function: FunctionType, ancestors: frozenset[int]) -> Iterator[str]:
-    """Spell out a function: its code, and the values that it brings with it or finds in its module."""
+    """Yield tokens for a function: its code, closure, defaults and the globals that it uses."""
     yield from tokenize_code(function.__code__, ancestors)
     closure_values = tuple(cell.cell_contents for cell in function.__closure__ or ())
     yield from tokenize_values(
@@ -90,7 +92,7 @@ def tokenize_function(function: FunctionType, ancestors: frozenset[int]) -> Iter
 def tokenize_global(
     name: str, value: Any, home_module: str, used_names: list[str], ancestors: frozenset[int]
 ) -> Iterator[str]:
-    """Spell out what a name of a module stands for, where it is plain or one's own; `home` is that module."""
+    """Yield tokens for a global of `home_module` if it is a constant or user code."""
     module = getattr(value, "__module__", None)
     if isinstance(value, PLAIN_TYPES) or (
         isinstance(value, FunctionType) and (module == home_module or is_user_module(module or ""))
@@ -110,7 +112,7 @@ def tokenize_global(
 
 
 def tokenize_class(class_: type, ancestors: frozenset[int]) -> Iterator[str]:
-    """Spell out a class by what it does, and the plain values that it has."""
+    """Yield tokens for the methods and constants of a class."""
     yield f"{class_.__module__}:{class_.__qualname__}"
     if id(class_) in ancestors:
         return
@@ -125,13 +127,13 @@ def tokenize_class(class_: type, ancestors: frozenset[int]) -> Iterator[str]:
 
 
 def global_names(code: CodeType) -> list[str]:
-    """Return the global names that code uses, with those of the code inside it."""
+    """Return the global names that code and its nested code use."""
     inner = [name for part in code.co_consts if isinstance(part, CodeType) for name in global_names(part)]
     return sorted({*code.co_names, *inner})
 
 
 def tokenize_object(value: Any, ancestors: frozenset[int]) -> Iterator[str]:
-    """Spell out an object by its class, what its class does when it is called, and its attributes."""
+    """Yield tokens for an object: its class, its `__call__` and its attributes."""
     class_ = type(value)
     yield f"{class_.__module__}:{class_.__qualname__}"
     call: Callable[..., Any] | None = vars(class_).get("__call__")

@@ -1,7 +1,7 @@
-"""Plans to and from plain dicts, and their fingerprints.
+"""Conversion of plans to and from dictionaries, and their fingerprints.
 
-Every part of a plan is a frozen dataclass of strings, numbers, tuples and other parts; it is written as its
-fields with a `kind`, the class's name. One's own functions are written by name and fingerprint, without code.
+Every part of a plan is a frozen dataclass of strings, numbers, tuples and other parts. It is stored as its fields
+plus `kind`, the name of its class. User functions are stored by name and fingerprint, without code.
 """
 
 import hashlib
@@ -55,12 +55,12 @@ PLAN_CLASSES: dict[str, type[Any]] = {
 
 
 def plan_to_dict(plan: Plan) -> dict[str, Any]:
-    """Return the plan as a dict that `json` writes."""
+    """Return the plan as a JSON-compatible dictionary."""
     return {"format": PLAN_FORMAT, "plan": part_to_json(plan)}
 
 
 def plan_from_dict(stored: Mapping[str, Any]) -> Plan:
-    """Return the plan that `plan_to_dict` wrote; one's own functions are found by name when they are needed."""
+    """Return the plan that `plan_to_dict` stored. User functions are imported by name when they are needed."""
     stored_format = stored.get("format")
     if stored_format != PLAN_FORMAT:
         raise PlanFormatError(
@@ -73,19 +73,19 @@ def plan_from_dict(stored: Mapping[str, Any]) -> Plan:
 
 
 def fingerprint(part: object) -> str:
-    """Return a stable hash of a plan or of any part of one: equal parts have equal fingerprints."""
+    """Return a stable hash of a plan or a part of it. Equal parts have equal fingerprints."""
     canonical_json = json.dumps(part_to_json(part), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(f"{PLAN_FORMAT}\n{canonical_json}".encode()).hexdigest()
 
 
 def contract_version(plan_source: sources.PlanSource) -> str:
-    """Return a short word for what records are judged by: the same for the same fields, time and checks."""
+    """Return a short hash of the rules that validate records: the fields, event time and quarantine checks."""
     quarantine_checks = tuple(check for check in plan_source.checks if check.action == "quarantine")
     return fingerprint((plan_source.columns, plan_source.event_time, quarantine_checks))[:12]
 
 
 def part_to_json(part: object) -> Any:
-    """Write a part of a plan as plain values."""
+    """Convert a part of a plan to JSON-compatible values."""
     if is_dataclass(part) and not isinstance(part, type):
         field_values = {
             field.name: part_to_json(getattr(part, field.name))
@@ -100,7 +100,7 @@ def part_to_json(part: object) -> Any:
 
 
 def part_from_json(stored: Any) -> Any:
-    """Read back what `part_to_json` wrote."""
+    """Convert the output of `part_to_json` back to a part of a plan."""
     if isinstance(stored, list):
         return tuple(part_from_json(item) for item in stored)
     if not isinstance(stored, Mapping):
@@ -119,13 +119,13 @@ def part_from_json(stored: Any) -> Any:
 def find_plan_class(stored: Mapping[str, Any]) -> Callable[..., Any]:
     """Return the class of a stored part.
 
-    A join's own field of that name stands where its class would: fingerprints of running streams are made of it.
+    `Join` has a field named `kind` itself; its stored `kind` is the kind of the join.
     """
     kind_name = str(stored.get("kind"))
     plan_class = joins.Join if kind_name in joins.JOIN_KINDS else PLAN_CLASSES.get(kind_name)
     if plan_class is None:
         known_kinds = ", ".join(sorted(PLAN_CLASSES))
         raise PlanFormatError(
-            f"The stored plan has a part of kind {stored.get('kind')!r}; known are: {known_kinds}"
+            f"The stored plan has a part of kind {stored.get('kind')!r}; known kinds: {known_kinds}"
         )
     return plan_class

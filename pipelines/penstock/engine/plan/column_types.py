@@ -1,4 +1,4 @@
-"""The types of columns that a person writes down, in Spark's words, and what can be computed of a type."""
+"""Spark SQL types of declared columns, and the operations that each type supports."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,7 +8,7 @@ from penstock.engine.plan.sources import Column
 from penstock.engine.plan.validation.argument_checks import require
 
 DECLARABLE_TYPES = ("STRING", "BOOLEAN", "INT", "BIGINT", "FLOAT", "DOUBLE", "BINARY")
-"""The types that a column of one's own may have; beside them there are arrays of these."""
+"""The types that a declared column may have. Arrays of these types are allowed as well."""
 
 _NUMBER_TYPES = ("TINYINT", "SMALLINT", "INT", "INTEGER", "BIGINT", "LONG", "FLOAT", "DOUBLE", "DECIMAL")
 COMPARABLE_CLASSES: Mapping[str, tuple[type, ...]] = {
@@ -16,25 +16,25 @@ COMPARABLE_CLASSES: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("STRING", "VARCHAR", "CHAR"), (str,)),
     "BOOLEAN": (bool,),
 }
-"""What a field of a type may be compared with; those that are not listed are compared as Spark does it."""
+"""The Python types of constants for each column type. For unlisted types, Spark decides."""
 
 NON_NUMBER_TYPES = ("STRING", "VARCHAR", "CHAR", "BOOLEAN", "BINARY", "ARRAY", "MAP", "STRUCT")
 NON_KEY_TYPES = ("ARRAY", "MAP", "STRUCT")
 SCALAR_KEY_HINT = (
-    "Group by a field of one value: flat_map makes a row of each value of a list, map a text of it"
+    "Group by a scalar field: flat_map can make one row per value, map can convert the value to text"
 )
 NON_ADDITIVE_TYPES = (*NON_NUMBER_TYPES, "DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
 
 
 def check_column_types(columns: Iterable[Column], field: str) -> None:
-    """Refuse a word that names no type, where it was written."""
+    """Refuse a column type that is not declarable."""
     for column in columns:
         fix = f"Write one of: {', '.join(DECLARABLE_TYPES)}, or ARRAY<one of them>"
         require(is_declarable_type(column.type), f"{field}.{column.name}", f"{column.type!r}", fix)
 
 
 def is_declarable_type(type_name: str) -> bool:
-    """Tell whether a word names a type that a column of one's own may have."""
+    """Return whether a declared column may have this type."""
     type_name = type_name.strip().upper()
     if type_name.startswith("ARRAY<") and type_name.endswith(">"):
         return is_declarable_type(type_name[6:-1])
@@ -42,26 +42,24 @@ def is_declarable_type(type_name: str) -> bool:
 
 
 def check_numeric_aggregate(output: AggregateOutput, column_types: Mapping[str, str | None]) -> None:
-    """Refuse to add up what is no number, where the type of the field is known."""
+    """Refuse a numeric aggregate over a field that is known not to be a number."""
     aggregate, (operation, refused_types) = numeric_requirement(output.aggregate)
     field_type = column_types.get(getattr(aggregate, "field", "")) if refused_types else None
     field_base_type = base_type(field_type or "")
     problem = f"{getattr(aggregate, 'field', None)!r} is {field_type}, which has no {operation}"
-    require(
-        field_base_type not in refused_types, f"aggregate.{output.name}", problem, "Name a field of numbers"
-    )
+    require(field_base_type not in refused_types, f"aggregate.{output.name}", problem, "Name a numeric field")
 
 
 def check_delta_field(field: str, column_types: Mapping[str, str | None]) -> None:
-    """Refuse distances between what are no numbers, where the type of the field is known."""
+    """Refuse a delta policy on a field that is known not to be a number."""
     field_type = column_types.get(field) or ""
-    fix = "Name a field of numbers"
-    problem = f"{field!r} is {field_type}, which has no distances"
+    fix = "Name a numeric field"
+    problem = f"{field!r} is {field_type}, which is not numeric"
     require(base_type(field_type) not in NON_ADDITIVE_TYPES, "window.delta.field", problem, fix)
 
 
 def check_key_types(names: Iterable[str], column_types: Mapping[str, str | None]) -> None:
-    """Refuse to group by what has parts, where the type of the field is known."""
+    """Refuse to group by a field that is known to be an array, map or struct."""
     for name in names:
         field_type = column_types.get(name) or ""
         require(
@@ -72,27 +70,27 @@ def check_key_types(names: Iterable[str], column_types: Mapping[str, str | None]
 def check_condition_types(
     predicate: Predicate, column_types: Mapping[str, str | None], location: str
 ) -> None:
-    """Refuse to compare a field with a constant of another kind: Spark would fail at the first record."""
+    """Refuse to compare a field with a constant of another type. Spark would fail at the first record."""
     for field, constant in iter_comparisons(predicate):
         field_base_type = base_type(column_types.get(field) or "")
         allowed = COMPARABLE_CLASSES.get(field_base_type, (str, int, float, bool))
         is_comparable = isinstance(constant, allowed) and (bool in allowed or not isinstance(constant, bool))
-        problem = f"{field!r} is {column_types.get(field)}, and {constant!r} is none"
+        problem = f"{field!r} is {column_types.get(field)}, and {constant!r} is not"
         require(
             is_comparable,
             location,
             problem,
-            "Compare it with a constant of its own type: 'text' in quotes, numbers without",
+            "Compare it with a constant of its type: 'text' in quotes, numbers without",
         )
 
 
 def base_type(type_name: str) -> str:
-    """Return a type's word without what is written behind it: that of `DECIMAL(10, 2)` is DECIMAL."""
+    """Return a type without its parameters: `DECIMAL(10, 2)` gives DECIMAL."""
     return type_name.upper().partition("<")[0].partition("(")[0].strip()
 
 
 def numeric_requirement(aggregate: Aggregate) -> tuple[Aggregate, tuple[str, tuple[str, ...]]]:
-    """Return what is computed, what it is called, and the types that it cannot be computed of."""
+    """Return the inner aggregate, the name of its operation, and the types that the operation does not support."""
     match aggregate:
         case Sum() | Mean():
             return aggregate, ("sum", NON_ADDITIVE_TYPES)

@@ -1,4 +1,4 @@
-"""Which columns there are, where this is known without running anything: what a stage reads, and what it shows."""
+"""The columns that a stage reads and returns, as far as they are known without running it."""
 
 from collections.abc import Iterable, Mapping
 
@@ -14,7 +14,7 @@ WINDOW_BOUND_COLUMNS = ("window_start", "window_end")
 def stage_input_columns(
     stage: Stage, upstream_stages: Iterable[Stage], sources: Iterable[PlanSource]
 ) -> Mapping[str, TypesByColumn | None]:
-    """Return the columns of each input of a stage after all steps, or None where a step does not tell."""
+    """Return the columns of each input of a stage after all steps, or None if a step hides them."""
     columns_by_input: dict[str, TypesByColumn] = {
         upstream.name: dict.fromkeys(stage_pane_columns(upstream)) for upstream in upstream_stages
     }
@@ -28,12 +28,12 @@ def stage_input_columns(
 
 
 def stage_pane_columns(stage: Stage) -> tuple[str, ...]:
-    """Return what a stage that reads another finds in its panes."""
+    """Return the columns that a downstream stage finds in the panes of a stage."""
     return (*stage.key, *stage_value_columns(stage), *WINDOW_BOUND_COLUMNS)
 
 
 def stage_value_columns(stage: Stage) -> tuple[str, ...]:
-    """Return the columns that a stage computes."""
+    """Return the value columns that a stage computes."""
     if isinstance(stage.window, StatefulFunction):
         return tuple(column.name for column in stage.window.returns)
     if isinstance(stage.window, ChangelogWindows):

@@ -1,4 +1,4 @@
-"""Which fields of its inputs a stage uses, and that inputs agree on the types of those that it uses of several."""
+"""The fields that a stage uses from its inputs, and the check that their types agree between inputs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -15,7 +15,7 @@ from penstock.engine.plan.windows import SlidingOrder, Tumbling, Window
 
 
 def iter_used_fields(stage: Stage, input_: str) -> Iterable[tuple[str, str]]:
-    """Yield where a field of an input is named, and the field."""
+    """Yield each use of a field of an input: its location in the definition and the field."""
     yield from (("key", name) for name in stage.key)
     for output in stage.aggregates:
         if not isinstance(output.aggregate, OfInput | JoinMembers) or output.aggregate.input == input_:
@@ -27,19 +27,19 @@ def iter_used_fields(stage: Stage, input_: str) -> Iterable[tuple[str, str]]:
 
 
 def delta_fields(window: Window) -> tuple[str, ...]:
-    """Return the fields of which an order window takes distances."""
+    """Return the fields of the delta policies of a window."""
     match window:
         case Tumbling(close):
             policies: tuple[object, ...] = (close,)
-        case SlidingOrder(evict, show):
-            policies = (evict, show)
+        case SlidingOrder(evict, trigger):
+            policies = (evict, trigger)
         case _:
             policies = ()
     return tuple(policy.field for policy in policies if isinstance(policy, DeltaPolicy))
 
 
 def iter_predicates(stage: Stage, input_: str) -> Iterable[tuple[str, Predicate]]:
-    """Yield where a condition on a record of an input is written, and the condition."""
+    """Yield each condition on records of an input: its location in the definition and the condition."""
     yield from (
         ("trigger.after_punctuation", trigger_predicate)
         for trigger_predicate in punctuation_predicates(stage.trigger)
@@ -52,16 +52,16 @@ def iter_predicates(stage: Stage, input_: str) -> Iterable[tuple[str, Predicate]
 
 
 def inputs_using(stage: Stage, field: str) -> tuple[str, ...]:
-    """Return the inputs of which a stage uses a field of this name."""
+    """Return the inputs from which a stage uses a field of this name."""
     return tuple(
         name for name in stage.inputs if field in {used for _, used in iter_used_fields(stage, name)}
     )
 
 
 def refuse_renamed_inputs(stage: Stage, sources: Iterable[PlanSource]) -> None:
-    """Refuse an input that is called otherwise than its topic, where a stage tells inputs apart.
+    """Refuse an input whose name differs from its topic if a stage distinguishes its inputs.
 
-    A record says its topic, and nothing else of the input that it is of.
+    A record only carries its topic, not the name of its input.
     """
     reads_inputs_apart = stage.join is not None or any(
         isinstance(output.aggregate, OfInput | JoinMembers) for output in stage.aggregates
@@ -74,19 +74,19 @@ def refuse_renamed_inputs(stage: Stage, sources: Iterable[PlanSource]) -> None:
         ):
             raise DefinitionError(
                 f"read.{source.name}",
-                f"it is called otherwise than its topic {source.origin.topic}, and {stage.name} asks for "
-                "records of one input alone",
-                f"Call the input {source.origin.topic}, here and where {stage.name} speaks of it",
+                f"its name differs from its topic {source.origin.topic}, and {stage.name} reads "
+                "records of one input only",
+                f"Rename the input to {source.origin.topic}, here and in {stage.name}",
             )
 
 
 def refuse_type_conflicts(
     stage: Stage, columns_by_input: Mapping[str, TypesByColumn | None], *, panes: bool = False
 ) -> None:
-    """Refuse a field that inputs have with different types, where it is used of more than one of them.
+    """Refuse a field that has different types in several inputs and is used from more than one of them.
 
-    What nobody uses, or of one input alone, may be of any type in the others. Steps that all inputs go through
-    together may use whatever they like. `panes`: the inputs are stages.
+    A field that is used from one input only may have any type in the others. Steps over all inputs may use any
+    field, so they need equal types. `panes`: the inputs are stages.
     """
     for field in sorted({name for columns in columns_by_input.values() for name in columns or ()}):
         inputs_with_field = [
@@ -110,14 +110,14 @@ def refuse_type_conflicts(
             raise DefinitionError(
                 f"{'then' if panes else 'read'}.{field}",
                 f"it is {conflicting_type} in {conflicting_input} and {first_type} in {first_input}",
-                f"Give it another name before, {fix}",
+                f"Rename it in a step before, {fix}",
             )
 
 
 def unused_conflicting_fields(
     stage: Stage, columns_by_input: Mapping[str, TypesByColumn]
 ) -> Mapping[str, Sequence[str]]:
-    """Return of each input the fields that another one has with another type, and that are not used of it."""
+    """Return for each input its unused fields that have another type in another input."""
     all_fields = {field for columns in columns_by_input.values() for field in columns}
     conflicting_fields = [
         field

@@ -1,4 +1,4 @@
-"""Where in event time the partners of a record lie, for joins that know no windows."""
+"""Join conditions in event time, for joins without windows: interval joins and as-of joins."""
 
 from dataclasses import dataclass, field
 
@@ -6,12 +6,12 @@ from penstock.engine.plan.predicates import Predicate
 from penstock.engine.plan.validation.argument_checks import require_non_negative, require_positive
 
 OMITTED_AT_DEFAULT = {"added": True}
-"""Marks a field that plans once did not have: at its default it is not written, so their fingerprints stay."""
+"""Metadata of a field that is not stored at its default value, so that older fingerprints stay valid."""
 
 
 @dataclass(frozen=True)
 class Between:
-    """Records of the right input from `before` earlier to `after` later than one of the left are its partners."""
+    """An interval join: a left record matches right records from `before` earlier to `after` later."""
 
     before: int
     after: int
@@ -23,10 +23,10 @@ class Between:
 
 @dataclass(frozen=True)
 class AsOf:
-    """The partner of a record of the left input is the newest one of the right that is no younger.
+    """An as-of join: a left record matches the latest right record at or before its time.
 
-    With a `tolerance` it is none that is older by more than that. A record of the right that meets `ends` is no
-    partner: from its time on there is none, until a newer one comes.
+    A right record that is older than `tolerance` does not match. A right record that meets `ends` ends the version
+    before it: there is no match from then on, until a newer record arrives.
     """
 
     tolerance: int | None = None

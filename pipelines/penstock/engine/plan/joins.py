@@ -1,4 +1,4 @@
-"""How the elements of two inputs that share a key and a window are put together, as data."""
+"""Joins of two inputs by key and window, as data."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -11,7 +11,7 @@ JOIN_KINDS: tuple[str, ...] = ("inner", "left", "right", "full", "semi", "anti")
 
 @dataclass(frozen=True)
 class JoinColumn:
-    """A column of a joined row: its name, and the field of the input that it is of."""
+    """A column of a joined row: its name, and the input and field that it comes from."""
 
     name: str
     input: str
@@ -24,9 +24,9 @@ class JoinColumn:
 
 @dataclass(frozen=True)
 class Join:
-    """Rows of two inputs: each pair of their elements, and what found no other where the kind keeps it.
+    """A join of two inputs: a row for each matching pair, and for unmatched elements if the kind keeps them.
 
-    `semi` keeps the elements of the left input that found one, `anti` those that found none, each once.
+    `semi` returns each left element with a match once, `anti` each left element without a match.
     """
 
     kind: JoinKind
@@ -42,12 +42,12 @@ class Join:
         for column in self.columns:
             is_joined_input = column.input in (self.left, self.right)
             require(is_joined_input, "join.take", column.input, f"Name {self.left} or {self.right}")
-            fix = "Give each column a name of its own, as in take={'clicked_at': 'clicks.at'}"
+            fix = "Give each column a unique name, as in take={'clicked_at': 'clicks.at'}"
             require(names.count(column.name) == 1, "join.take", f"two columns {column.name}", fix)
             is_shown = self.kind not in ("semi", "anti") or column.input == self.left
-            fix = f"Take columns of {self.left}: a {self.kind} join shows its elements alone"
+            fix = f"Take columns of {self.left}: a {self.kind} join returns only its elements"
             require(is_shown, "join.take", f"{column.input}.{column.field}", fix)
 
     def fields_from(self, input_: str) -> tuple[str, ...]:
-        """Return the fields that are needed of an input, each once."""
+        """Return the fields that the join needs from an input, each once."""
         return tuple(dict.fromkeys(column.field for column in self.columns if column.input == input_))

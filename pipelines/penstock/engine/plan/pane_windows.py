@@ -1,4 +1,4 @@
-"""Which windows the panes of a stage have: its own, or those of the stages that it goes on with."""
+"""The windows of a stage's panes: its own, or those of its upstream stages."""
 
 from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.stages import Plan, Stage
@@ -6,7 +6,7 @@ from penstock.engine.plan.windows import SameWindows, Window
 
 
 def windows_of_panes(plan: Plan, stage: Stage) -> set[Window]:
-    """Return the windows that the panes of a stage have; nothing where only who publishes them knows."""
+    """Return the windows of a stage's panes, or an empty set if only the publishing stream knows them."""
     match stage.window:
         case SameWindows():
             return {

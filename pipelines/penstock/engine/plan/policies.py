@@ -1,6 +1,6 @@
-"""Policies of order windows: when a window closes, drops what is old, or shows what it holds.
+"""Policies of order windows: when a window closes, evicts old records, or emits its content.
 
-They are judged per key, record by record, in record order; only `Elapsed` looks at the batch clock.
+A policy is evaluated per key, record by record, in record order. Only `TimePolicy` uses the batch clock.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from penstock.engine.plan.validation.argument_checks import require, require_nam
 
 @dataclass(frozen=True)
 class CountPolicy:
-    """A number of records: the window closes with its n-th, keeps the last n, or shows after each n."""
+    """A number of records: the window closes at its n-th record, keeps the last n, or emits after every n."""
 
     n: int
 
@@ -23,11 +23,11 @@ class CountPolicy:
 
 @dataclass(frozen=True)
 class DeltaPolicy:
-    """A distance in the field.
+    """A difference in a field.
 
-    Tumbling: a record more than `by` above the window's first closes the window and opens the next.
-    Eviction: the oldest go while more than `by` below the one that comes in. Trigger: a record more than
-    `by` above the one that caused the last showing (at first: the first) shows what was held before it came.
+    Tumbling: a record more than `by` above the first record of the window closes it and opens the next one.
+    Eviction: the oldest records are evicted while they are more than `by` below the new record. Trigger: a record
+    more than `by` above the record that fired last (initially the first record) emits the content before it.
     """
 
     field: str
@@ -37,7 +37,10 @@ class DeltaPolicy:
         require_name(self.field, "window.delta.field")
         is_number = isinstance(self.by, int | float) and not isinstance(self.by, bool)
         require(
-            is_number and 0 <= self.by < inf, "window.delta.by", repr(self.by), "Give a distance of 0 or more"
+            is_number and 0 <= self.by < inf,
+            "window.delta.by",
+            repr(self.by),
+            "Give a difference of 0 or more",
         )
 
 
@@ -52,9 +55,9 @@ class PunctuationPolicy:
 class TimePolicy:
     """Time on the batch clock.
 
-    Tumbling: the window closes at the first batch, a tick included, whose clock is `elapsed` or more after
-    that of the window's first record, before the batch's own records. Eviction: records that came `elapsed`
-    or longer ago go. Trigger: as for tumbling, since the first record that was not shown.
+    Tumbling: the window closes at the first batch, including empty ones, whose clock is at least `elapsed` after
+    the clock of its first record, and before the records of that batch. Eviction: records that arrived `elapsed` or
+    longer ago are evicted. Trigger: as for tumbling, counted from the first record that is not yet emitted.
     """
 
     elapsed: int

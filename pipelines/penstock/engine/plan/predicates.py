@@ -1,7 +1,7 @@
-"""Conditions on one record, as data: Spark gets them as SQL, the reference evaluates them itself.
+"""Conditions on one record, as data. Spark evaluates them as SQL, the reference evaluates them itself.
 
-They are what `after_punctuation` and the punctuation policy of order windows look for.
-A condition over a null is not true, whichever engine asks.
+Filters, `after_punctuation` and the punctuation policy of order windows use them. A condition over a null is not
+true.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from penstock.engine.plan.validation.argument_checks import require, require_nam
 ComparisonOperator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
 PredicateConstant: TypeAlias = str | int | float | bool
 ESCAPED_DOLLAR = "\\u0024"
-"""A dollar sign as SQL may write it in a text."""
+"""A dollar sign, escaped for a SQL string."""
 COMPARISON_OPERATORS: tuple[str, ...] = ("=", "!=", "<", "<=", ">", ">=")
 
 
@@ -42,14 +42,14 @@ class IsNull:
 
 @dataclass(frozen=True)
 class Negation:
-    """The condition is known to be false (a null is neither true nor false)."""
+    """The condition is false. A null is neither true nor false."""
 
     condition: "Predicate"
 
 
 @dataclass(frozen=True)
 class IsNotTrue:
-    """The condition is not true: it is false, or nobody knows."""
+    """The condition is false or null."""
 
     condition: "Predicate"
 
@@ -78,7 +78,7 @@ Predicate: TypeAlias = Comparison | IsNull | Negation | IsNotTrue | Conjunction 
 
 
 def predicate_sql(predicate: Predicate) -> str:
-    """Write the condition as a Spark SQL expression; a null result stands for "not true"."""
+    """Return the condition as a Spark SQL expression. A null result means "not true"."""
     match predicate:
         case Comparison(field, operator, value):
             return f"{quote_column(field)} {operator} {sql_literal(value)}"
@@ -95,7 +95,7 @@ def predicate_sql(predicate: Predicate) -> str:
 
 
 def predicate_fields(predicate: Predicate) -> frozenset[str]:
-    """Name the fields that the condition looks at."""
+    """Return the fields that the condition reads."""
     match predicate:
         case Comparison(field) | IsNull(field):
             return frozenset({field})
@@ -106,7 +106,7 @@ def predicate_fields(predicate: Predicate) -> frozenset[str]:
 
 
 def iter_comparisons(predicate: Predicate) -> Iterator[tuple[str, PredicateConstant]]:
-    """Yield the fields that are compared, and with what."""
+    """Yield each compared field with its constant."""
     match predicate:
         case Comparison(field, _, value):
             yield field, value
@@ -117,18 +117,18 @@ def iter_comparisons(predicate: Predicate) -> Iterator[tuple[str, PredicateConst
 
 
 def quote_column(name: str) -> str:
-    """Quote a column's name for Spark SQL."""
+    """Quote a column name for Spark SQL."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def sql_literal(value: PredicateConstant) -> str:
-    """Write a constant for Spark SQL."""
+    """Return a constant as a Spark SQL literal."""
     match value:
         case bool():
             return "TRUE" if value else "FALSE"
         case str():
             escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-            # Spark puts variables, those of its process among them, in place of names in braces.
+            # Spark substitutes ${...} in SQL texts, including environment variables.
             return f"'{escaped.replace('${', ESCAPED_DOLLAR + '{')}'"
         case float():
             return f"CAST('{value!r}' AS DOUBLE)"

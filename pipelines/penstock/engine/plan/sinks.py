@@ -1,4 +1,4 @@
-"""Where panes go, as data. Every sink takes a batch once, by (application, batch id)."""
+"""Sinks of panes, as data. Every sink applies a batch exactly once, by application and batch id."""
 
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -9,7 +9,7 @@ from penstock.engine.plan.validation.argument_checks import require_name, requir
 
 @dataclass(frozen=True)
 class PaneLog:
-    """Every pane row, appended; of a function with several outputs, those that it sends to one of them."""
+    """A table to which every pane is appended; with `output`, the rows of one side output."""
 
     table: str
     output: str | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
@@ -22,7 +22,7 @@ class PaneLog:
 
 @dataclass(frozen=True)
 class FinalPanes:
-    """Only panes after which nothing comes for their window, appended."""
+    """A table to which only the final pane of each window is appended."""
 
     table: str
 
@@ -32,7 +32,7 @@ class FinalPanes:
 
 @dataclass(frozen=True)
 class LatestValues:
-    """One row per key and window: the newest value; a window that was retracted or replaced has none."""
+    """A table with the latest value per key and window. Retracted and replaced windows have no row."""
 
     table: str
 
@@ -42,7 +42,7 @@ class LatestValues:
 
 @dataclass(frozen=True)
 class CompleteTableSink:
-    """The whole result, written anew with each batch that changes it: for small results."""
+    """A table that is overwritten with the complete result in each batch that changes it. For small results."""
 
     table: str
 

@@ -1,4 +1,4 @@
-"""What is read: topics or stored files, their time, their watermark, and which records are repeats."""
+"""Sources of a plan: topics or files, with event time, watermark, deduplication and checks."""
 
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
@@ -19,7 +19,7 @@ CheckAction: TypeAlias = Literal["warn", "quarantine", "stop"]
 
 @dataclass(frozen=True)
 class Column:
-    """A field of the record: its name, its type in Spark's words, and whether it must have a value."""
+    """A field of a record: its name, its Spark SQL type, and whether it is required."""
 
     name: str
     type: str
@@ -27,12 +27,12 @@ class Column:
 
 
 OMITTED_AT_DEFAULT = {"added": True}
-"""Marks a field that plans once did not have: at its default it is not written, so their fingerprints stay."""
+"""Metadata of a field that is not stored at its default value, so that older fingerprints stay valid."""
 
 
 @dataclass(frozen=True)
 class TopicOrigin:
-    """A Kafka topic, whose values are what its contract says; Avro is in the wire format of schema registries."""
+    """A Kafka topic with values in JSON, or in Avro in the wire format of a schema registry."""
 
     topic: str
     encoding: TopicEncoding = field(default="json", metadata=OMITTED_AT_DEFAULT)
@@ -44,7 +44,7 @@ class TopicOrigin:
 
 @dataclass(frozen=True)
 class FileOrigin:
-    """Stored records under a path of the warehouse or an address."""
+    """Files below a path of the warehouse or at a URI."""
 
     path: str
     format: FileFormat = "delta"
@@ -59,9 +59,10 @@ SourceOrigin: TypeAlias = TopicOrigin | FileOrigin
 
 @dataclass(frozen=True)
 class WatermarkStrategy:
-    """How a partition's watermark follows its records, and when it lets others go on without it.
+    """How the watermark of a partition follows its records, and when an idle partition stops holding it back.
 
-    `idle_after` None: a silent partition holds the stream back for ever. `max_future_skew` None: no future guard.
+    Without `idle_after`, an idle partition holds the watermark back forever. Without `max_future_skew`, any future
+    event time is accepted.
     """
 
     max_out_of_orderness: int = 0
@@ -82,13 +83,13 @@ class WatermarkStrategy:
             has_idle_timeout,
             "advance_when_idle",
             "true without idle_after",
-            "Say after how long a partition is idle",
+            "Set idle_after, as in idle_after='30 seconds'",
         )
 
 
 @dataclass(frozen=True)
 class Deduplication:
-    """A record whose id was seen within the horizon (event time, behind the watermark) is set aside."""
+    """A record is dropped as a duplicate if its id was seen before. Ids expire `within` behind the watermark."""
 
     by: tuple[str, ...]
     within: int
@@ -100,9 +101,9 @@ class Deduplication:
 
 @dataclass(frozen=True)
 class Tombstones:
-    """A record without a value says that what its Kafka key names is gone, from the time that Kafka has of it.
+    """How to read a record without a value: its Kafka key is deleted as of its Kafka timestamp.
 
-    It is a record with that text in the field `key`, true in the field `column`, and nulls in all others.
+    It becomes a record with the Kafka key in the field `key`, true in the field `column`, and nulls in all others.
     """
 
     column: str
@@ -115,10 +116,10 @@ class Tombstones:
 
 @dataclass(frozen=True)
 class RowCheck:
-    """What no good record may be: `violation_sql` is SQL over its fields, and true for one that breaks the check.
+    """A check of a record: `violation_sql` is SQL over its fields that is true for an invalid record.
 
-    With `warn` such records are counted and go on, with `quarantine` they are set aside, with `stop` the stream
-    ends before their batch is decided.
+    With `warn` invalid records are counted and processed, with `quarantine` they are quarantined, with `stop` the
+    stream stops before their batch is committed.
     """
 
     name: str
@@ -132,12 +133,12 @@ class RowCheck:
 
 
 MAX_CHECKS_PER_SOURCE = 60
-"""Checks of one input: what a record breaks is a number with a bit for each."""
+"""The most checks of one input. The violations of a record are stored as a bit mask."""
 
 
 @dataclass(frozen=True)
 class PlanSource:
-    """One input: where it comes from, the contract of its values, and its time."""
+    """One input: its origin, columns, event time, watermark, deduplication and checks."""
 
     name: str
     origin: SourceOrigin
@@ -147,17 +148,19 @@ class PlanSource:
     deduplication: Deduplication | None = None
     checks: tuple[RowCheck, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
     tombstones: Tombstones | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    """What records without a value say; without it they are set aside."""
+    """How records without a value are read. Without it they are quarantined."""
 
     def __post_init__(self) -> None:
         require_name(self.name, "read")
         names = [check.name for check in self.checks]
-        require(len(set(names)) == len(names), "checks", "two have one name", "Give each a name of its own")
+        require(
+            len(set(names)) == len(names), "checks", "two have the same name", "Give each check a unique name"
+        )
         require(
             len(names) <= MAX_CHECKS_PER_SOURCE,
             "checks",
             len(names),
-            f"Give an input {MAX_CHECKS_PER_SOURCE} at most",
+            f"Give an input at most {MAX_CHECKS_PER_SOURCE} checks",
         )
         column_names = {column.name for column in self.columns}
         require(
@@ -174,11 +177,11 @@ class PlanSource:
             require(
                 name in column_names, "read.tombstones", name, f"Name a field: {join_sorted(column_names)}"
             )
-        fix = "Leave one of them out: a record without a value has no id"
+        fix = "Remove one of them: a record without a value has no id"
         has_both = self.tombstones is not None and self.deduplication is not None
-        require(not has_both, "read.tombstones", "given beside deduplicate", fix)
+        require(not has_both, "read.tombstones", "together with deduplicate", fix)
 
 
 def join_sorted(names: set[str]) -> str:
-    """List names for a sentence."""
+    """Join names in order, for a message."""
     return ", ".join(sorted(names))

@@ -1,4 +1,4 @@
-"""A stage, and the plan: a graph of stages, of which there may be one."""
+"""Stages, and the plan: a graph of one or more stages."""
 
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -21,10 +21,10 @@ DEFAULT_TRIGGER = Default()
 
 @dataclass(frozen=True)
 class Stage:
-    """One grouping: what is read, the steps before it, and the answers to the four questions.
+    """One grouping: its inputs, the steps before it, and the answers to the four questions.
 
-    `inputs` are names of sources or of earlier stages. Order windows leave trigger, lateness, final pane at
-    their defaults: the window's own policies say when it shows what it holds.
+    `inputs` are names of sources or of upstream stages. Order windows keep the defaults of trigger, lateness and
+    final pane, because their policies decide when they emit.
     """
 
     name: str
@@ -41,14 +41,14 @@ class Stage:
     may_finish: bool = False
     sinks: tuple[Sink, ...] = ()
     input_steps: tuple[InputSteps, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
-    """What is done to single inputs before `steps`, which are done to all."""
+    """Steps of single inputs, which run before `steps`."""
     join: Join | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    """How the members that its aggregates hold are put together into rows."""
+    """The join of the elements that the aggregates of the stage hold."""
     topics: tuple[ChangelogTopic, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
-    """Where its panes are published."""
+    """The topics to which the panes are published."""
 
     def steps_of_input(self, input_: str) -> tuple[Step, ...]:
-        """Return the steps of one input alone."""
+        """Return the steps of one input."""
         return next(
             (input_steps.steps for input_steps in self.input_steps if input_steps.input == input_), ()
         )
@@ -56,7 +56,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Plan:
-    """A whole pipeline: sources, and stages in an order in which each comes after its inputs."""
+    """A whole pipeline: its sources, and its stages in topological order."""
 
     name: str
     sources: tuple[PlanSource, ...]
@@ -64,7 +64,7 @@ class Plan:
 
     @property
     def only_stage(self) -> Stage:
-        """Return the only stage; a plan with several has no such thing."""
+        """Return the only stage. Raises ValueError if the plan has several."""
         (only_stage,) = self.stages
         return only_stage
 
@@ -79,12 +79,12 @@ class Plan:
         return self.source_stages[0]
 
     def sources_of(self, stage: Stage) -> tuple[PlanSource, ...]:
-        """Return the sources that a stage reads; none where it reads panes."""
+        """Return the sources that a stage reads, or none if it reads panes."""
         return tuple(source for source in self.sources if source.name in stage.inputs)
 
     @property
     def lookups(self) -> tuple[LookupStep, ...]:
-        """Return the steps of first stages that look into tables."""
+        """Return the lookup steps of the stages that read sources."""
         steps_by_stage = (
             (*stage.steps, *(step for input_steps in stage.input_steps for step in input_steps.steps))
             for stage in self.source_stages
@@ -92,11 +92,11 @@ class Plan:
         return tuple(step for steps in steps_by_stage for step in steps if isinstance(step, LookupStep))
 
     def upstream_of(self, stage: Stage) -> tuple[Stage, ...]:
-        """Return the stages whose panes a stage reads; none where it reads sources."""
+        """Return the stages whose panes a stage reads, or none if it reads sources."""
         return tuple(candidate for candidate in self.stages if candidate.name in stage.inputs)
 
     def reads_retractions(self, stage: Stage) -> bool:
-        """Tell whether what a stage reads may be taken back."""
+        """Return whether the input of a stage may be retracted."""
         return any(upstream.accumulation == "retracting" for upstream in self.upstream_of(stage))
 
     def source_named(self, name: str) -> PlanSource:

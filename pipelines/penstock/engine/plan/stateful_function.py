@@ -1,4 +1,4 @@
-"""A function with a memory for each key, in the place of a window."""
+"""Stateful functions: user functions with keyed state, in place of a window and aggregates."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,40 +27,40 @@ from penstock.engine.plan.validation.state_classes import check_state_class, dec
 SPARK_TYPES: Mapping[Any, str] = {
     int: "BIGINT", float: "DOUBLE", str: "STRING", bool: "BOOLEAN", bytes: "BINARY"
 }  # fmt: skip
-"""Python's types of a state's fields, in Spark's words."""
+"""The Spark SQL type for each Python type of a state field."""
 
 ProcessingOrder: TypeAlias = Literal["arrival", "event_time"]
 
 UNDECLARED_CLOCK_TIMER = (
-    "it set a timer of the clock, and its pipeline does not say stateful(..., clock=True)"
+    "it set a processing-time timer, but its pipeline does not declare stateful(..., clock=True)"
 )
-"""What is wrong with a timer that keeps a pipeline from being run over stored records, unless it is declared."""
+"""The error for an undeclared processing-time timer. Such timers cannot be replayed from records alone."""
 
 
 PASS_THROUGH_FUNCTION = "penstock.engine.functions.pass_through:emit_each_record"  # noqa: S105
-"""The function of stages that take each record for a row."""
+"""The function of stages that emit each record as a row."""
 
 SIDE_OUTPUT_COLUMN = "output"
-"""The column of a pane that says to which of a function's outputs it goes; null for its own rows."""
+"""The pane column with the side output of a row; null for the main output."""
 
 
 @dataclass(frozen=True)
 class SideOutput:
-    """Rows that a function sends elsewhere, with columns of their own."""
+    """A side output of a stateful function, with its own columns."""
 
     name: str
     returns: tuple[Column, ...]
 
     def __post_init__(self) -> None:
         require_name(self.name, "stateful.outputs")
-        fix = "Say what columns the rows have, as in outputs={'refused': {'reason': 'STRING'}}"
+        fix = "Declare the columns of the rows, as in outputs={'refused': {'reason': 'STRING'}}"
         require(len(self.returns) > 0, f"stateful.outputs.{self.name}", "no columns", fix)
         check_column_types(self.returns, f"stateful.outputs.{self.name}")
 
 
 @dataclass(frozen=True)
 class StateType:
-    """What a function remembers, known by the name of its class and by its fields."""
+    """The class of a function's state, identified by its name and its fields."""
 
     name: str
     fingerprint: str
@@ -77,15 +77,16 @@ class StateType:
 
 @dataclass(frozen=True)
 class StatefulFunction:
-    """A key's records in the order of their arrival, handed to a function together with what it remembers.
+    """A function that gets the records of a key in arrival order, together with the state of the key.
 
-    Nothing is late. Each row that the function gives is a result of its own, at an event time of its own. A key of
-    which nothing was heard for `forget_after` of event time is forgotten without a call. A `vectorized` function
-    is handed all keys of a batch at once, and its state is kept in columns. One that sets timers of the `clock`
-    says so: what it gives depends on when its records were read, and cannot be found again from records alone.
+    No record is late. Each row that the function returns is final and has its own event time. The state of a key
+    without records for `forget_after` of event time is deleted without a call. A `vectorized` function gets all
+    keys of a batch in one call, and its state is stored in columns. A function that sets processing-time timers
+    must declare `clock`: its rows depend on when records were read, so they cannot be recomputed from records
+    alone.
 
-    In the `order` of event time a record waits until the watermark has passed it, and timers come where they lie
-    between records; what comes behind the watermark is late. What such a function says depends on no batch.
+    With `order` event_time, a record waits until the watermark has passed it, and timers fire between the records
+    where they are due. Records behind the watermark are late. The rows of such a function do not depend on batches.
     """
 
     function: FunctionRef
@@ -98,7 +99,7 @@ class StatefulFunction:
     order: ProcessingOrder = field(default="arrival", metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
-        fix = "Say what columns the rows have, as in returns={'above': 'DOUBLE'}"
+        fix = "Declare the columns of the rows, as in returns={'above': 'DOUBLE'}"
         require(len(self.returns) > 0, "stateful.returns", "no columns", fix)
         check_column_types(self.returns, "stateful.returns")
         if self.forget_after is not None:
@@ -113,15 +114,15 @@ class StatefulFunction:
         require(
             not duplicate_name,
             f"stateful.outputs.{duplicate_name}",
-            "named twice",
-            "Give each output its own name",
+            "declared twice",
+            "Give each output a unique name",
         )
         for output in self.outputs:
             for column in output.returns:
                 same_name_column = next(
                     declared_column for declared_column in self.columns if declared_column.name == column.name
                 )
-                fix = f"Give it another name, or the type that it has elsewhere: {same_name_column.type}"
+                fix = f"Rename it, or use the type that it has elsewhere: {same_name_column.type}"
                 location = f"stateful.outputs.{output.name}.{column.name}"
                 require(
                     same_name_column.type.upper() == column.type.upper(),
@@ -132,34 +133,34 @@ class StatefulFunction:
 
     def _check_order(self) -> None:
         require_one_of(self.order, ("arrival", "event_time"), "stateful.order")
-        fix = "Leave vectorized out: its records come one instant after the other"
+        fix = "Remove vectorized: event-time order processes one instant at a time"
         require(
             not (self.vectorized and self.is_event_time_ordered),
             "stateful.order",
-            "event_time, and vectorized",
+            "event_time with vectorized",
             fix,
         )
-        fix = "Leave clock out, or the order: the clock says nothing of where a timer lies between records"
+        fix = "Remove clock or order: processing-time timers have no position between records"
         require(
             not (self.clock and self.is_event_time_ordered),
             "stateful.order",
-            "event_time, and timers of the clock",
+            "event_time with processing-time timers",
             fix,
         )
 
     @property
     def is_event_time_ordered(self) -> bool:
-        """Tell whether records are told in the order of their event time."""
+        """Return whether records are processed in event-time order."""
         return self.order == "event_time"
 
     @property
     def is_pass_through(self) -> bool:
-        """Tell whether each record is a row, and nothing is remembered."""
+        """Return whether each record is emitted as a row, without state."""
         return self.function.name == PASS_THROUGH_FUNCTION
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """Return the columns of the rows of all outputs, and last, where there are several, which it is."""
+        """Return the columns of all outputs; with side outputs, the last column names the output of a row."""
         if not self.outputs:
             return self.returns
         columns_by_name = {column.name: column for column in self.returns}
@@ -170,41 +171,41 @@ class StatefulFunction:
         return (*columns_by_name.values(), Column(SIDE_OUTPUT_COLUMN, "STRING"))
 
     def output_columns(self, output: str | None) -> tuple[Column, ...]:
-        """Return the columns of one output; without a name those of the function's own rows."""
+        """Return the columns of a side output, or of the main output without a name."""
         return next(
             (side_output.returns for side_output in self.outputs if side_output.name == output), self.returns
         )
 
     def output_column_names(self, output: str | None) -> frozenset[str]:
-        """Return the names of these columns."""
+        """Return the column names of an output."""
         return frozenset(column.name for column in self.output_columns(output))
 
     def has_output(self, output: str | None) -> bool:
-        """Tell whether there is such an output."""
+        """Return whether the function declares this output."""
         return output is None or output in {side_output.name for side_output in self.outputs}
 
 
 def state_type(state_class: type[Any]) -> StateType:
-    """Name and fingerprint a class by its fields."""
+    """Return the name of a state class and the fingerprint of its fields."""
     fields = tuple(sorted((name, str(hint)) for name, hint in declared_fields(state_class).items()))
     return StateType(qualified_name(state_class), version_fingerprint(fields, None), state_class)
 
 
 def state_columns(state_class: type[Any]) -> tuple[Column, ...]:
-    """The fields of a state as columns. Raises DefinitionError for a field that cannot stand in one."""
+    """Return the fields of a state class as columns. Raises DefinitionError if a field has no column type."""
     hints = declared_fields(state_class)
     columns = tuple(Column(name, _spark_type(hint, f"stateful.state.{name}")) for name, hint in hints.items())
     require(
         len(columns) > 0,
         "stateful.state",
         f"{state_class.__name__} has no fields",
-        "Give it a field for each column",
+        "Declare a field for each column",
     )
     return columns
 
 
 def _spark_type(hint: Any, field: str) -> str:
-    """A type in Spark's words; a column may always be empty, so `int | None` is `int`."""
+    """Return the Spark SQL type of a hint. Columns are nullable, so `int | None` is `int`."""
     if get_origin(hint) in (Union, UnionType):
         value_types = [argument for argument in get_args(hint) if argument is not NoneType]
         if len(value_types) == 1:
@@ -212,6 +213,6 @@ def _spark_type(hint: Any, field: str) -> str:
     if get_origin(hint) is list or (get_origin(hint) is tuple and get_args(hint)[1:] == (...,)):
         return f"ARRAY<{_spark_type(get_args(hint)[0], field)}>"
     if hint not in SPARK_TYPES:
-        fix = "Write int, float, str, bool, bytes, a list of one of them, or leave out vectorized"
-        raise DefinitionError(field, f"{hint} fits no column", fix)
+        fix = "Write int, float, str, bool, bytes, a list of one of them, or remove vectorized"
+        raise DefinitionError(field, f"{hint} has no column type", fix)
     return SPARK_TYPES[hint]

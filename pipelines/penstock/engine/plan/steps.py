@@ -1,8 +1,7 @@
 """Stateless steps before the window, as data.
 
-What columns there are after `FilterStep`, `SelectStep` and `RowFunctionStep` is known without running anything, so
-that a wrong name after them is found when a pipeline is defined; after the others it is known when they are tried
-with no rows.
+The columns after `FilterStep`, `SelectStep`, `LookupStep` and `RowFunctionStep` are known without running them, so
+a wrong column name is found when the pipeline is defined. Other steps run on an empty table to find their columns.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +17,7 @@ from penstock.engine.plan.validation.argument_checks import require, require_nam
 
 @dataclass(frozen=True)
 class ApplyStep:
-    """A function from DataFrame to DataFrame; it must be stateless and keep the columns `_*` as they are."""
+    """A function from DataFrame to DataFrame. It must be stateless and keep columns with a leading `_`."""
 
     function: FunctionRef
 
@@ -35,11 +34,11 @@ class SqlStep:
 
 @dataclass(frozen=True)
 class ArrowStep:
-    """A function from Arrow table to Arrow table, row by row in effect: what it makes of a row depends on no other.
+    """A function from Arrow table to Arrow table. The result for a row must not depend on other rows.
 
-    It must keep the columns `_*` of the rows that it keeps or multiplies, as `filter`, `take` and `append_column`
-    do, and it is asked with no rows for the columns that it makes. In a first stage it runs in the executors, in a
-    later one where panes are folded.
+    It must keep the columns with a leading `_` for each row that it keeps or multiplies, as `filter`, `take` and
+    `append_column` do. It is called with an empty table to find its columns. In a first stage it runs in the
+    executors, in a later stage where its panes are aggregated.
     """
 
     function: FunctionRef
@@ -47,10 +46,10 @@ class ArrowStep:
 
 @dataclass(frozen=True)
 class LookupStep:
-    """Columns of a Delta table, beside each record whose fields `on` the table has a row for; nulls beside others.
+    """Columns of a Delta table that are added to each record by the fields `on`, or nulls if no row matches.
 
-    The version of the table is written down with a batch before the batch has any effect: run again, or replayed,
-    it sees that version. A table has one row at most for each value of `on`.
+    The table version of a batch is recorded before the batch has any effect; retries and replays use that version.
+    A table has at most one row for each value of `on`.
     """
 
     table: str
@@ -59,26 +58,24 @@ class LookupStep:
 
     def __post_init__(self) -> None:
         require_name(self.table, "lookup.table")
-        require(len(self.on) > 0, "lookup.on", "no field", "Name the field by which a row is found")
-        fix = "Say which columns are wanted, as in columns={'limit': 'DOUBLE'}"
+        require(len(self.on) > 0, "lookup.on", "no field", "Name the fields of the lookup key")
+        fix = "Declare the columns to add, as in columns={'limit': 'DOUBLE'}"
         require(len(self.columns) > 0, "lookup.columns", "no columns", fix)
         for column in self.columns:
-            fix = "Leave it out: it is in the record already"
-            require(
-                column.name not in self.on, f"lookup.columns.{column.name}", "the field looked up by", fix
-            )
+            fix = "Remove it: the record already has it"
+            require(column.name not in self.on, f"lookup.columns.{column.name}", "it is a lookup key", fix)
 
 
 @dataclass(frozen=True)
 class FilterStep:
-    """Elements that meet a condition go on."""
+    """Keeps the elements that meet a condition."""
 
     condition: Predicate
 
 
 @dataclass(frozen=True)
 class SelectStep:
-    """These columns and no others: pairs of the name that each gets and the name that it has."""
+    """Keeps only these columns: pairs of new name and old name."""
 
     columns: tuple[tuple[str, str], ...]
 
@@ -89,41 +86,41 @@ class SelectStep:
         require(
             not duplicate_name,
             "select",
-            f"two columns become {duplicate_name!r}",
-            "Give each a name of its own",
+            f"two columns are named {duplicate_name!r}",
+            "Give each column a unique name",
         )
         for name in names:
-            fix = "Leave it out: columns that begin with _ are kept by themselves"
+            fix = "Remove it: columns with a leading _ are kept automatically"
             require(not name.startswith("_"), "select", repr(name), fix)
 
 
 @dataclass(frozen=True)
 class RowFunctionStep:
-    """A function from a row, as a dict, to a row, or to any number of them; `returns` are the columns it gives."""
+    """A function from a row as a dict to one row or any number of rows. `returns` declares their columns."""
 
     function: FunctionRef
     returns: tuple[Column, ...]
     many: bool = False
 
     def __post_init__(self) -> None:
-        fix = "Say what columns the rows have, as in returns={'word': 'STRING'}"
+        fix = "Declare the columns of the rows, as in returns={'word': 'STRING'}"
         require(len(self.returns) > 0, f"{self.keyword}.returns", "no columns", fix)
         check_column_types(self.returns, f"{self.keyword}.returns")
 
     @property
     def keyword(self) -> str:
-        """Return what people call it."""
+        """Return the keyword of the step in a definition."""
         return "flat_map" if self.many else "map"
 
 
 Step: TypeAlias = ApplyStep | SqlStep | ArrowStep | LookupStep | FilterStep | SelectStep | RowFunctionStep
 
 TypesByColumn: TypeAlias = Mapping[str, str | None]
-"""Columns with their types in Spark's words; None where only the name is known."""
+"""Columns with their Spark SQL types, or None for an unknown type."""
 
 
 def step_kind(step: Step) -> str:
-    """Return what people call a step, as in "a SQL step"."""
+    """Return the name of a kind of step, as in "a SQL step"."""
     match step:
         case ApplyStep():
             return "DataFrame"
@@ -143,16 +140,16 @@ def step_kind(step: Step) -> str:
 
 @dataclass(frozen=True)
 class InputSteps:
-    """Steps of one input of a stage alone, before it is united with the others."""
+    """Steps of one input of a stage, before the union with the others."""
 
     input: str
     steps: tuple[Step, ...]
 
 
 def infer_columns(steps: Iterable[Step], columns_before: TypesByColumn | None) -> TypesByColumn | None:
-    """Return the columns that there are after some steps, or None where a step does not tell.
+    """Return the columns after the steps, or None if they are unknown.
 
-    Raises DefinitionError for a column that is named and not there.
+    Raises DefinitionError if a step uses a column that does not exist.
     """
     for step in steps:
         match step:
@@ -177,5 +174,5 @@ def infer_columns(steps: Iterable[Step], columns_before: TypesByColumn | None) -
 
 def _require_columns(names: Iterable[str], columns: TypesByColumn | None, field: str) -> None:
     for name in sorted(names) if columns is not None else ():
-        fix = f"There is: {', '.join(sorted(columns or ()))}"
-        require(name in (columns or ()), field, f"{name!r} is no column", fix)
+        fix = f"Known columns: {', '.join(sorted(columns or ()))}"
+        require(name in (columns or ()), field, f"there is no column {name!r}", fix)

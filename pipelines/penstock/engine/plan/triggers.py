@@ -1,4 +1,4 @@
-"""When in processing time: the trigger algebra, as data. What each means is the table in the contract."""
+"""Triggers, as data: when a window emits panes. SEMANTICS.md defines each of them."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -14,9 +14,9 @@ from penstock.engine.plan.validation.argument_checks import (
 
 @dataclass(frozen=True)
 class AfterWatermark:
-    """Once, when the watermark passes the end; with `early` or `late` it never finishes.
+    """Fires once when the watermark passes the end of the window. With `early` or `late` it never finishes.
 
-    With `early` and no `late`, what comes after the end is shown at each batch that brings it.
+    With `early` and without `late`, each batch with late elements fires.
     """
 
     early: "Trigger | None" = None
@@ -30,7 +30,7 @@ class AfterWatermark:
 
 @dataclass(frozen=True)
 class AfterCount:
-    """At least n elements since it began, judged at the end of a batch."""
+    """Ready when at least n elements have arrived since it started; evaluated at the end of a batch."""
 
     n: int
 
@@ -40,7 +40,7 @@ class AfterCount:
 
 @dataclass(frozen=True)
 class AfterProcessingTime:
-    """The batch clock is `delay` or more after the clock at the first element since it began."""
+    """Ready when the batch clock is at least `delay` after the clock of the first element since it started."""
 
     delay: int
 
@@ -50,7 +50,7 @@ class AfterProcessingTime:
 
 @dataclass(frozen=True)
 class Every:
-    """The batch clock reached the next k * period + offset after the first element since it began."""
+    """Ready when the batch clock reaches the next k * period + offset after the first element since it started."""
 
     period: int
     offset: int = 0
@@ -62,14 +62,14 @@ class Every:
 
 @dataclass(frozen=True)
 class AfterPunctuation:
-    """An element that matches came since it began."""
+    """Ready when a matching element has arrived since it started."""
 
     predicate: Predicate
 
 
 @dataclass(frozen=True)
 class AfterAny:
-    """One part is ready."""
+    """Ready when one of its triggers is ready."""
 
     triggers: tuple["Trigger", ...]
 
@@ -79,7 +79,7 @@ class AfterAny:
 
 @dataclass(frozen=True)
 class AfterAll:
-    """All parts are ready; a part once ready stays so."""
+    """Ready when all of its triggers are ready. A trigger that is ready stays ready."""
 
     triggers: tuple["Trigger", ...]
 
@@ -89,7 +89,7 @@ class AfterAll:
 
 @dataclass(frozen=True)
 class AfterEach:
-    """One part after the other; only the present part sees elements."""
+    """Runs one trigger after the other. Only the current trigger sees elements."""
 
     triggers: tuple["Trigger", ...]
 
@@ -99,7 +99,7 @@ class AfterEach:
 
 @dataclass(frozen=True)
 class OrFinally:
-    """As `of`, until `until` fires or `of` finishes; `until` counts across firings of `of`."""
+    """Fires as `trigger`, until `until` fires or `trigger` finishes. `until` counts across firings of `trigger`."""
 
     trigger: "Trigger"
     until: "Trigger"
@@ -111,7 +111,7 @@ class OrFinally:
 
 @dataclass(frozen=True)
 class Repeatedly:
-    """As `of`, and again from nothing whenever it finishes."""
+    """Fires as `trigger`, and restarts it whenever it finishes."""
 
     trigger: "Trigger"
 
@@ -121,7 +121,7 @@ class Repeatedly:
 
 @dataclass(frozen=True)
 class Default:
-    """At the end, then at each batch that brings late elements: `Repeatedly(AfterWatermark())`."""
+    """Fires at the end of the window, then at each batch with late elements: `Repeatedly(AfterWatermark())`."""
 
 
 Trigger: TypeAlias = (
@@ -149,13 +149,13 @@ def _require_trigger(part: object, field: str) -> None:
 
 
 def _require_triggers(triggers: tuple[object, ...], field: str) -> None:
-    require(len(triggers) > 0, field, "no parts", "Name at least one trigger")
+    require(len(triggers) > 0, field, "no triggers", "Name at least one trigger")
     for part in triggers:
         _require_trigger(part, field)
 
 
 def can_finish(trigger: Trigger) -> bool:
-    """Tell whether the trigger may come to a point after which it never fires again."""
+    """Return whether the trigger may finish, and then never fires again."""
     match trigger:
         case Repeatedly() | Default():
             return False
@@ -183,7 +183,7 @@ def child_triggers(trigger: Trigger) -> tuple[Trigger, ...]:
 
 
 def punctuation_predicates(trigger: Trigger) -> tuple[Predicate, ...]:
-    """Return the predicates that the trigger looks for, each once, in the order in which they are written."""
+    """Return the punctuation predicates of a trigger, each once, in definition order."""
     predicates: dict[Predicate, None] = {}
     if isinstance(trigger, AfterPunctuation):
         predicates[trigger.predicate] = None

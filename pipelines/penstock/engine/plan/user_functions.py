@@ -1,4 +1,4 @@
-"""One's own code in a plan: named and fingerprinted, never stored by value."""
+"""User code in a plan: referenced by name and fingerprint, never stored by value."""
 
 import importlib
 from collections.abc import Callable
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Combiner(Protocol):
-    """A vectorized aggregate over Arrow: partials per group, merged in any order and any bracketing.
+    """A vectorized user-defined aggregate over Arrow. Partials are merged in any order and grouping.
 
-    `groups` holds for each row the number of its group, from 0 to `count - 1`; every answer has `count` rows.
-    The functions must be pure: the same input gives the same partial, on whatever machine.
+    `groups` has the group number of each row, from 0 to `count - 1`. Every result has `count` rows. The methods
+    must be pure: the same input gives the same result on every machine.
     """
 
     partial_type: "pa.DataType"
@@ -25,31 +25,31 @@ class Combiner(Protocol):
     can_subtract: bool
 
     def add(self, values: "pa.Table", groups: "np.ndarray[Any, Any]", count: int) -> "pa.Array[Any]":
-        """Combine rows into one partial per group; a group without rows gets a null."""
+        """Combine rows into one partial per group. A group without rows gets a null."""
         ...
 
     def merge(self, partials: "pa.Array[Any]", groups: "np.ndarray[Any, Any]", count: int) -> "pa.Array[Any]":
-        """Combine partials into one per group; nulls are nothing."""
+        """Merge partials into one per group. Nulls are ignored."""
         ...
 
     def subtract(self, partials: "pa.Array[Any]", gone: "pa.Array[Any]") -> "pa.Array[Any]":
-        """Take the second partial out of the first, row by row; nulls are nothing.
+        """Subtract the second partial from the first, row by row. Nulls are ignored.
 
-        It is called only where `can_subtract` is true.
+        Called only if `can_subtract` is true.
         """
         ...
 
     def result(self, partials: "pa.Array[Any]") -> "pa.Array[Any]":
-        """Turn partials into what the pane shows, row by row."""
+        """Convert partials to result values, row by row."""
         ...
 
 
 @dataclass(frozen=True)
 class FunctionRef:
-    """A function that the plan knows by name and fingerprint.
+    """A reference to a user function by name and fingerprint.
 
-    Two plans are equal when name and fingerprint are. A plan that was read back from JSON has no function at
-    hand: `resolve` imports it by name, and refuses one whose code has changed since.
+    References are equal if name and fingerprint are. A plan that is read from JSON has no function object:
+    `resolve` imports it by name, and refuses a function whose code has changed.
     """
 
     name: str
@@ -57,7 +57,7 @@ class FunctionRef:
     function: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
 
     def resolve(self) -> Callable[..., Any]:
-        """Return the function itself."""
+        """Return the function."""
         if self.function is not None:
             return self.function
         function: Callable[..., Any] = import_by_name(self.name)
@@ -67,7 +67,7 @@ class FunctionRef:
 
 @dataclass(frozen=True)
 class CombinerRef:
-    """A combiner that the plan knows by the name of its class and by its fingerprint."""
+    """A reference to a combiner by the name of its class and its fingerprint."""
 
     name: str
     fingerprint: str
@@ -75,7 +75,7 @@ class CombinerRef:
     combiner: Combiner | None = field(default=None, compare=False, repr=False)
 
     def resolve(self) -> Combiner:
-        """Return the combiner itself; where the plan came from JSON, made new from its class."""
+        """Return the combiner. A plan that is read from JSON creates it from its class."""
         if self.combiner is not None:
             return self.combiner
         combiner_class = import_by_name(self.name)
@@ -85,12 +85,12 @@ class CombinerRef:
 
 
 def function_ref(function: Callable[..., Any], version: str | None = None) -> FunctionRef:
-    """Name and fingerprint a function; `version` stands for its code where the writer keeps count himself."""
+    """Return a reference to a function. `version` replaces the hash of its code if it is given."""
     return FunctionRef(qualified_name(function), version_fingerprint(function, version), function)
 
 
 def combiner_ref(combiner: Combiner, version: str | None = None) -> CombinerRef:
-    """Name and fingerprint a combiner by the code of its class and its own attributes."""
+    """Return a reference to a combiner. Its fingerprint covers the code of its class and its attributes."""
     combiner_class = type(combiner)
     methods = tuple(getattr(combiner_class, name) for name in ("add", "merge", "subtract", "result"))
     name = f"{combiner_class.__module__}:{combiner_class.__qualname__}"
@@ -100,29 +100,26 @@ def combiner_ref(combiner: Combiner, version: str | None = None) -> CombinerRef:
 
 
 def version_fingerprint(code: object, version: str | None) -> str:
-    """Return a fingerprint that says whether it stands for the code or for a version."""
+    """Return a fingerprint of the code, or of the version if it is given."""
     return f"code:{code_fingerprint(code)}" if version is None else f"version:{version}"
 
 
 def require_unchanged(name: str, stored_fingerprint: str, current_fingerprint: str) -> None:
-    """Refuse code that is not what the plan was made with; of a version its writer keeps count."""
+    """Refuse code that has changed since the plan was stored. Explicit versions are not compared."""
     if stored_fingerprint.startswith("code:") and stored_fingerprint != current_fingerprint:
-        fix = "Define the pipeline again, and with it the plan"
+        fix = "Create the plan from the pipeline again"
         raise DefinitionError("apply", f"{name} has changed since the plan was stored", fix)
 
 
 def qualified_name(function: Callable[..., Any]) -> str:
-    """Return `module:name`, by which a plan read back finds the function."""
+    """Return `module:name`, from which a stored plan imports the function."""
     module = getattr(function, "__module__", type(function).__module__)
     name = getattr(function, "__qualname__", type(function).__qualname__)
     return f"{module}:{name}"
 
 
 def import_by_name(name: str, location: str = "apply") -> Any:
-    """Import `module:name`; a lambda or a local function cannot be found so, and this says what to do.
-
-    `place` is where the name was written.
-    """
+    """Import `module:name`. Raises DefinitionError if it fails, as for lambdas and local functions."""
     module, _, path = name.partition(":")
     try:
         imported_object: Any = importlib.import_module(module)

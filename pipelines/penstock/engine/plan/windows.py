@@ -1,6 +1,6 @@
-"""Where in event time: how a record is assigned to windows.
+"""Windows, as data: how records are assigned to windows.
 
-All times are milliseconds, all windows [start, end).
+All times are in milliseconds, and all windows are [start, end).
 """
 
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ from penstock.engine.plan.validation.argument_checks import (
 )
 
 MAX_WINDOWS_PER_RECORD = 100_000
-"""Windows that a record may lie in: it is folded into each of them, and a batch into as many for each record."""
+"""The most windows of one record. A record is aggregated into each of its windows."""
 
 NON_PORTABLE_ZONES = frozenset({"localtime", "posixrules", "Factory", "ROC"})
-"""Names that this machine's files may know and Java does not; the first two mean another zone on each machine."""
+"""Time zone names that Java may not know. The first two differ between machines."""
 
 _POLICY_HINT = "Give records(5), delta('speed', 3), elapsed('1 minute')"
 
@@ -33,7 +33,7 @@ CalendarUnit: TypeAlias = Literal["day", "week", "month"]
 
 @dataclass(frozen=True)
 class Fixed:
-    """Windows of one size, side by side: [k * size + offset, (k + 1) * size + offset)."""
+    """Fixed windows: [k * size + offset, (k + 1) * size + offset)."""
 
     size: int
     offset: int = 0
@@ -48,10 +48,10 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Sliding:
-    """Windows of one size that start every period: a record is in each of them that covers its time.
+    """Windows of one size that start every period. A record is in each window that covers its time.
 
-    A period above the size leaves gaps; a record in a gap is in no window, and is accounted for as late with
-    reason `no_window`.
+    A period above the size leaves gaps. A record in a gap is in no window and counts as late with reason
+    `no_window`.
     """
 
     size: int
@@ -72,7 +72,7 @@ class Sliding:
 
 @dataclass(frozen=True)
 class Sessions:
-    """A record opens [t, t + gap); windows of one key that overlap or touch become one."""
+    """Session windows: a record opens [t, t + gap), and overlapping or adjacent windows of a key are merged."""
 
     gap: int
 
@@ -82,7 +82,7 @@ class Sessions:
 
 @dataclass(frozen=True)
 class Calendar:
-    """Days, weeks (from Monday) or months of a time zone: a day may have 23 or 25 hours."""
+    """Days, weeks (from Monday) or months in a time zone. A day may have 23 or 25 hours."""
 
     unit: CalendarUnit
     zone: str = "UTC"
@@ -101,15 +101,15 @@ class Global:
 
 @dataclass(frozen=True)
 class SameWindows:
-    """The windows of the panes that are read: what a stage over another one may group by in place of new ones."""
+    """The windows of the upstream panes, for a stage that needs no windows of its own."""
 
 
 @dataclass(frozen=True)
 class Tumbling:
-    """Order window: a key's records in their order, cut by a policy; each is in exactly one window.
+    """An order window: a policy cuts the records of a key, in order, into windows. Each record is in one window.
 
-    Windows of a key are numbered from 0; each shows one pane, when it closes; start and end are the least and
-    the greatest event time in it (plus one).
+    The windows of a key are numbered from 0. Each emits one pane when it closes. Its start and end are the minimum
+    and the maximum event time (plus one) of its records.
     """
 
     close: ClosePolicy
@@ -122,10 +122,11 @@ class Tumbling:
 
 @dataclass(frozen=True)
 class SlidingOrder:
-    """Order window: what a key holds after eviction, shown when the trigger policy says so.
+    """An order window: the records of a key that remain after eviction, emitted by a trigger policy.
 
-    A delta or time trigger is judged before a record (and shows what was held before it); then the record
-    evicts and comes in; then a count trigger is judged. Each showing is a window of its own, numbered from 0.
+    A delta or time trigger is evaluated before a record is added, and emits the content before it. Then old records
+    are evicted and the record is added. Then a count trigger is evaluated. Each pane is its own window, numbered
+    from 0.
     """
 
     evict: EvictionPolicy
@@ -143,12 +144,12 @@ Window: TypeAlias = TimeWindow | OrderWindow | StatefulFunction | JoinWindow | C
 
 
 def is_record_ordered(window: Window) -> bool:
-    """Tell whether a key's records are taken one by one, and not added up before."""
+    """Return whether the records of a key are processed one by one, without partial aggregation."""
     return isinstance(window, OrderWindow | StatefulFunction | JoinWindow | ChangelogWindows)
 
 
 def is_known_zone(name: str) -> bool:
-    """Tell whether the time zone is known here, by a name that means the same in Spark."""
+    """Return whether the time zone exists, with the same meaning in Python and in Spark."""
     try:
         ZoneInfo(name)
     except (KeyError, ValueError, OSError, TypeError):
@@ -157,7 +158,7 @@ def is_known_zone(name: str) -> bool:
 
 
 def is_processing_time(window: Window) -> bool:
-    """Tell whether the window is cut by the batch clock."""
+    """Return whether the batch clock assigns records to the window."""
     match window:
         case Fixed(time=time) | Sliding(time=time):
             return time == "processing"

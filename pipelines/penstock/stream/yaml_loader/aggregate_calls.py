@@ -1,6 +1,6 @@
-"""Aggregates as YAML writes them: `mean(temperature)`, `top(3, tag, by=uses)`, `quantiles(latency, 0.5, 0.99)`.
+"""Aggregates in YAML: `mean(temperature)`, `top(3, tag, by=uses)`, `quantiles(latency, 0.5, 0.99)`.
 
-The text is read as a call of names and constants; it is never run.
+The text is parsed as a call with names and constants. It is never executed.
 """
 
 import ast
@@ -31,14 +31,14 @@ AGGREGATE_FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def parse_aggregate(text: object, field: str) -> Aggregate:
-    """Read one aggregate; `{combine: module:name, fields: [..]}` names a combiner of one's own."""
+    """Parse an aggregate; `{combine: module:name, fields: [..]}` names a user-defined combiner."""
     if isinstance(text, dict) and "combine" in text:
         return parse_combiner(text, field)
     return parse_call(parse_expression(text, field), field)
 
 
 def parse_call(call: ast.Call, field: str) -> Aggregate:
-    """Read a call; inside of `of` stands another one."""
+    """Parse a call. The argument of `of` is a call, too."""
     function_name = require_known_name(str(parse_constant(call.func, field)), AGGREGATE_FUNCTIONS, field)
     positional = [
         parse_call(argument, f"{field}.{function_name}")
@@ -58,7 +58,7 @@ def parse_call(call: ast.Call, field: str) -> Aggregate:
 
 
 def parse_combiner(node: dict[str, Any], field: str) -> Custom:
-    """Find a combiner by name."""
+    """Import a combiner by name."""
     fields = node.get("fields") or []
     if not isinstance(fields, list):
         raise DefinitionError(f"{field}.fields", repr(fields), "Write a list of field names")
@@ -67,7 +67,7 @@ def parse_combiner(node: dict[str, Any], field: str) -> Custom:
 
 
 def parse_expression(text: object, field: str) -> ast.Call:
-    """Read the text as a call."""
+    """Parse the text as a call expression."""
     try:
         expression = ast.parse(str(text).strip(), mode="eval").body
     except SyntaxError:
@@ -78,7 +78,7 @@ def parse_expression(text: object, field: str) -> ast.Call:
 
 
 def parse_constant(node: ast.expr, field: str) -> Any:
-    """Return a constant; a bare name stands for itself."""
+    """Return a constant. A name is the string of that name."""
     match node:
         case ast.Name(id=name):
             return name

@@ -1,4 +1,4 @@
-"""A pipeline as YAML: the same questions, the same answers, the same plan."""
+"""Pipelines in YAML. A document gives the same plan as the equivalent Python definition."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -26,42 +26,42 @@ TRIGGER_OPTIONS = ("lateness", "may_finish", "on_time_pane", "final_pane")
 
 
 def from_yaml(path: Path) -> Pipeline:
-    """Read a definition from a file; errors name the file."""
+    """Load a definition from a YAML file. Errors name the file."""
     try:
         document = read_yaml(path)
     except DocumentError as problem:
-        raise DefinitionError("the file", problem, "Mend its form", str(path)) from None
+        raise DefinitionError("the file", problem, "Fix the YAML syntax", str(path)) from None
     return from_document(document, str(path))
 
 
 def from_document(document: object, location: str = "") -> Pipeline:
-    """Read a definition from what a YAML file holds."""
+    """Load a definition from a parsed YAML document."""
     try:
         return parse_document(require_mapping(document, "the document"))
     except DefinitionError as problem:
         raise problem.with_location(problem.location or location) from None
     except RecursionError:
-        raise DefinitionError("the document", "nested too deep", "Mend its form", location) from None
+        raise DefinitionError("the document", "nested too deeply", "Reduce the nesting", location) from None
 
 
 def parse_document(document: Mapping[str, Any]) -> Pipeline:
-    """Answer the questions in the order of the sections."""
+    """Parse a document with an input and other sections."""
     for name in document:
         require_known_name(name, SECTION_HANDLERS, "the document")
     input_sections = [name for name in INPUT_SECTIONS if name in document]
     if not input_sections:
-        raise DefinitionError("read", "not said", "Name a topic, as in read: sensors")
+        raise DefinitionError("read", "missing", "Name a topic, as in read: sensors")
     require(
         len(input_sections) == 1,
         input_sections[-1],
-        "given beside another beginning",
+        "together with another input",
         f"Write one of: {', '.join(INPUT_SECTIONS)}",
     )
     return apply_sections(INPUT_SECTIONS[input_sections[0]](document[input_sections[0]]), document)
 
 
 def apply_sections(pipeline: Pipeline, document: Mapping[str, Any]) -> Pipeline:
-    """Answer the questions of a document that its sections speak of."""
+    """Apply all sections of a document to a pipeline."""
     for name, apply_section in SECTION_HANDLERS.items():
         if name in document:
             pipeline = apply_section(pipeline, document[name])
@@ -69,7 +69,7 @@ def apply_sections(pipeline: Pipeline, document: Mapping[str, Any]) -> Pipeline:
 
 
 def parse_read(node: object) -> Pipeline:
-    """Read `sensors`, a list of topics, or a mapping with `topic` and what it says otherwise."""
+    """Parse `read`: a topic, a list of topics, or a mapping with `topic` and options."""
     if isinstance(node, str | list):
         return read(*require_strings(node, "read"))
     options = dict(require_mapping(node, "read"))
@@ -79,7 +79,7 @@ def parse_read(node: object) -> Pipeline:
 
 
 def parse_union(node: object) -> Pipeline:
-    """Read `union`: a list of inputs, each with steps of its own."""
+    """Parse `union`: a list of inputs, each with its own steps."""
     inputs = node if isinstance(node, list) else [node]
     return union(
         *(parse_part(input_node, f"union.{number}") for number, input_node in enumerate(inputs, start=1))
@@ -87,7 +87,7 @@ def parse_union(node: object) -> Pipeline:
 
 
 def parse_join(node: object) -> Pipeline:
-    """Read `join: {left: {read: clicks}, right: {read: views}, by: user, how: left, take: {...}}`."""
+    """Parse `join: {left: {read: clicks}, right: {read: views}, by: user, how: left, take: {...}}`."""
     options = dict(require_mapping(node, "join"))
     sides = {side: parse_part(options.pop(side, None), f"join.{side}") for side in ("left", "right")}
     joined_pipeline: Pipeline = call_with_arguments(join, [], {**sides, **options}, "join")
@@ -95,24 +95,24 @@ def parse_join(node: object) -> Pipeline:
 
 
 def parse_part(node: object, field: str) -> Pipeline:
-    """Read an input of a union or a join: a topic, a document with `read` and steps, or a whole stage."""
-    require(node is not None, field, "not said", "Name a topic, or write what begins with `read`")
+    """Parse an input of a union or join: a topic, a document with `read` and steps, or a whole stage."""
+    require(node is not None, field, "missing", "Name a topic, or write a mapping with `read`")
     document = {"read": node} if isinstance(node, str) else require_mapping(node, field)
     if not set(document) <= set(PART_SECTIONS):
         return parse_stage(document, field)
-    require("read" in document, f"{field}.read", "not said", "Name a topic, as in read: sensors")
+    require("read" in document, f"{field}.read", "missing", "Name a topic, as in read: sensors")
     return apply_sections(parse_read(document["read"]), document)
 
 
 def parse_stage(document: Mapping[str, Any], field: str) -> Pipeline:
-    """Read a stage that takes part by its panes: a document of its own."""
+    """Parse a stage that is part of a union or join: a document of its own."""
     for name in document:
         require_known_name(name, tuple(SECTION_HANDLERS), field)
     return parse_document(document)
 
 
 def apply_deduplicate(pipeline: Pipeline, node: object) -> Pipeline:
-    """Read `deduplicate: {by: id, within: 1 hour}`."""
+    """Parse `deduplicate: {by: id, within: 1 hour}`."""
     options = {} if node is True else require_mapping(node, "deduplicate")
     deduplicated_pipeline: Pipeline = call_with_arguments(
         pipeline.deduplicate, [], dict(options), "deduplicate"
@@ -121,19 +121,19 @@ def apply_deduplicate(pipeline: Pipeline, node: object) -> Pipeline:
 
 
 def apply_key(pipeline: Pipeline, node: object) -> Pipeline:
-    """Read a field, or a list of them."""
+    """Parse `key`: a field or a list of fields."""
     return pipeline.key(*require_strings(node, "key"))
 
 
 def apply_aggregate(pipeline: Pipeline, node: object) -> Pipeline:
-    """Read columns and calls."""
+    """Parse `aggregate`: columns and aggregate calls."""
     columns = require_mapping(node, "aggregate")
     aggregates = {name: parse_aggregate(text, f"aggregate.{name}") for name, text in columns.items()}
     return pipeline.aggregate(**aggregates)
 
 
 def apply_stateful(pipeline: Pipeline, node: object) -> Pipeline:
-    """Read `stateful: {function: module:name, state: module:Class, returns: {column: TYPE}}`."""
+    """Parse `stateful: {function: module:name, state: module:Class, returns: {column: TYPE}}`."""
     options = dict(require_mapping(node, "stateful"))
     for name in ("function", "state"):
         if name in options:
@@ -145,12 +145,12 @@ def apply_stateful(pipeline: Pipeline, node: object) -> Pipeline:
 
 
 def apply_window(pipeline: Pipeline, node: object) -> Pipeline:
-    """Read where."""
+    """Parse `window`."""
     return pipeline.window(parse_keyword(node, WINDOW_KEYWORDS, "window"))
 
 
 def apply_trigger(pipeline: Pipeline, node: object) -> Pipeline:
-    """Read when: a trigger, and beside it lateness and the policies of panes."""
+    """Parse `trigger`: a trigger, lateness and pane policies."""
     if isinstance(node, str):
         return pipeline.trigger(parse_keyword(node, TRIGGER_KEYWORDS, "trigger"))
     options = dict(require_mapping(node, "trigger"))
@@ -161,12 +161,12 @@ def apply_trigger(pipeline: Pipeline, node: object) -> Pipeline:
 
 
 def apply_accumulation(pipeline: Pipeline, node: object) -> Pipeline:
-    """Read how."""
+    """Parse `accumulation`."""
     return pipeline.accumulation(str(node))
 
 
 def apply_write(pipeline: Pipeline, node: object) -> Pipeline:
-    """Read a table, or several: `{table: name, mode: latest}`."""
+    """Parse `write`: one table or several, as in `{table: name, mode: latest}`."""
     for sink in node if isinstance(node, list) else [node]:
         options = {"table": sink} if isinstance(sink, str) else dict(require_mapping(sink, "write"))
         pipeline = call_with_arguments(pipeline.write, [], options, "write")
@@ -174,7 +174,7 @@ def apply_write(pipeline: Pipeline, node: object) -> Pipeline:
 
 
 def parse_read_panes(node: object) -> Pipeline:
-    """Read `read_panes: {topic: name, columns: {column: TYPE}, lateness: 1 hour}`."""
+    """Parse `read_panes: {topic: name, columns: {column: TYPE}, lateness: 1 hour}`."""
     panes_pipeline: Pipeline = call_with_arguments(
         read_panes, [], dict(require_mapping(node, "read_panes")), "read_panes"
     )
@@ -182,20 +182,20 @@ def parse_read_panes(node: object) -> Pipeline:
 
 
 def apply_publish(pipeline: Pipeline, node: object) -> Pipeline:
-    """Read a topic, or several."""
+    """Parse `publish`: one topic or several."""
     for topic in require_strings(node, "publish"):
         pipeline = pipeline.publish(topic)
     return pipeline
 
 
 def apply_name(pipeline: Pipeline, node: object) -> Pipeline:
-    """Read the name of a stage; a number is one, nothing is none."""
+    """Parse `name`: a text or a number."""
     require(isinstance(node, str | int), "name", repr(node), "Give a name")
     return pipeline.named(str(node))
 
 
 def apply_then(pipeline: Pipeline, node: object) -> Pipeline:
-    """Read the stages that go on from this one: a document without `read`, or several of them."""
+    """Parse `then`: one downstream stage or several, as documents without `read`."""
     later_stages = []
     for stage_node in node if isinstance(node, list) else [node]:
         document = require_mapping(stage_node, "then")
@@ -203,13 +203,13 @@ def apply_then(pipeline: Pipeline, node: object) -> Pipeline:
             require_known_name(name, LATER_STAGE_SECTIONS, "then")
         later_stages.append(apply_sections(pipeline.then(), document))
     require(
-        len(later_stages) > 0, "then", "no stage", "Write what the next stage answers: key, aggregate, ..."
+        len(later_stages) > 0, "then", "no stage", "Write the sections of the next stage: key, aggregate, ..."
     )
     return later_stages[0].also(*later_stages[1:])
 
 
 def apply_also(pipeline: Pipeline, node: object) -> Pipeline:
-    """Read other ends of the pipeline: documents with beginnings of their own, which may read the same topics."""
+    """Parse `also`: other outputs, as documents with their own inputs, which may read the same topics."""
     other_nodes = node if isinstance(node, list) else [node]
     return pipeline.also(*(parse_document(require_mapping(other_node, "also")) for other_node in other_nodes))
 
@@ -222,7 +222,7 @@ INPUT_SECTIONS: dict[str, Callable[[Any], Pipeline]] = {
 }
 PART_SECTIONS = ("read", "deduplicate", "steps")
 SECTION_HANDLERS: dict[str, Callable[[Pipeline, Any], Pipeline]] = {
-    # How a pipeline is shown is no part of it: the catalog reads that.
+    # Demo settings are not part of the pipeline; the catalog reads them.
     **dict.fromkeys((*INPUT_SECTIONS, "demo"), lambda pipeline, _: pipeline),
     "deduplicate": apply_deduplicate,
     "steps": apply_steps,

@@ -1,7 +1,7 @@
-"""The words of a YAML definition, and how a word with what follows it becomes a part of a plan.
+"""The keywords of YAML definitions, and their conversion to parts of a plan.
 
-`{word: value}` calls the function of that name: a mapping gives arguments by name, a list one after the other,
-anything else is the only one. A word alone is a call without arguments.
+`{keyword: value}` calls the function of that name: a mapping gives named arguments, a list positional arguments,
+and any other value is the only argument. A keyword alone is a call without arguments.
 """
 
 import difflib
@@ -45,7 +45,7 @@ WINDOW_KEYWORDS: dict[str, KeywordFunction] = {
     "tumbling": windows.tumbling,
     "sliding_by": windows.sliding_by,
 }
-# What stands inside these words is words again, and from which list.
+# The keywords whose arguments are keywords, and the keywords that they accept.
 NESTED_KEYWORDS: dict[str, dict[str, KeywordFunction]] = {
     **dict.fromkeys(
         ("after_watermark", "after_any", "after_all", "after_each", "or_finally"), TRIGGER_KEYWORDS
@@ -57,7 +57,7 @@ NESTED_KEYWORDS: dict[str, dict[str, KeywordFunction]] = {
 
 
 def parse_keyword(node: object, keywords: Mapping[str, KeywordFunction], field: str) -> Any:
-    """Turn a word, or a word with what follows it, into a part of a plan."""
+    """Convert a keyword and its arguments to a part of a plan."""
     keyword, value = split_keyword(node, keywords, field)
     nested_keywords = NESTED_KEYWORDS.get(keyword)
     keyword_field = f"{field}.{keyword}"
@@ -72,12 +72,12 @@ def parse_keyword(node: object, keywords: Mapping[str, KeywordFunction], field: 
 
 
 def parse_nested_keyword(node: object, keywords: Mapping[str, KeywordFunction], field: str) -> Any:
-    """Turn what stands inside a word into a part of a plan; null is nothing."""
+    """Convert an argument that is a keyword itself; null is None."""
     return None if node is None else parse_keyword(node, keywords, field)
 
 
 def split_keyword(node: object, keywords: Mapping[str, KeywordFunction], field: str) -> tuple[str, object]:
-    """Take a node apart."""
+    """Split a node into its keyword and the value."""
     if isinstance(node, str):
         return require_known_name(node, keywords, field), None
     if isinstance(node, Mapping) and len(node) == 1:
@@ -85,13 +85,13 @@ def split_keyword(node: object, keywords: Mapping[str, KeywordFunction], field: 
         return require_known_name(str(keyword), keywords, field), value
     for keyword in node if isinstance(node, Mapping) else ():
         require_known_name(str(keyword), keywords, field)
-    raise DefinitionError(field, repr(node), f"Write one of: {', '.join(keywords)}, with what belongs to it")
+    raise DefinitionError(field, repr(node), f"Write one of: {', '.join(keywords)}, with its arguments")
 
 
 def split_arguments(
     value: object, nested_keywords: Mapping[str, KeywordFunction] | None
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Tell which arguments are given by place and which by name."""
+    """Split a value into positional and named arguments."""
     if value is None:
         return [], {}
     if isinstance(value, list):
@@ -106,21 +106,21 @@ def split_arguments(
 def call_with_arguments(
     function: KeywordFunction, positional: list[Any], keyword_arguments: dict[str, Any], field: str
 ) -> Any:
-    """Call the word's function, and say what it takes if the arguments do not fit."""
+    """Call the function of a keyword. If the arguments do not fit, the error lists its parameters."""
     signature = inspect.signature(function)
     try:
         signature.bind(*positional, **keyword_arguments)
     except TypeError as problem:
         parameter_names = ", ".join(signature.parameters) or "nothing"
-        raise DefinitionError(field, str(problem), f"It takes: {parameter_names}") from None
+        raise DefinitionError(field, str(problem), f"Its arguments are: {parameter_names}") from None
     return function(*positional, **keyword_arguments)
 
 
 def require_known_name(name: str, known_names: Iterable[str], field: str) -> str:
-    """Refuse a word that is not in the list, and offer the nearest."""
+    """Refuse a name that is not in the list. The error suggests the nearest one."""
     name_list = list(known_names)
     if name in name_list:
         return name
     close_matches = difflib.get_close_matches(name, name_list, 1)
     hint = f"Did you mean {close_matches[0]}? " if close_matches else ""
-    raise DefinitionError(field, f"{name!r} is not known", f"{hint}Known are: {', '.join(name_list)}")
+    raise DefinitionError(field, f"unknown name {name!r}", f"{hint}Known names: {', '.join(name_list)}")

@@ -1,4 +1,4 @@
-"""What a YAML file holds at a place, as far as its form goes."""
+"""Checks of the types of YAML nodes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,14 +7,14 @@ from penstock.engine.errors import DefinitionError
 
 
 def require_mapping(node: object, field: str) -> Mapping[str, Any]:
-    """Refuse what is not a mapping with texts as names."""
+    """Return the node if it is a mapping with string keys, or raise DefinitionError."""
     if isinstance(node, Mapping) and all(isinstance(name, str) for name in node):
         return node
     raise DefinitionError(field, repr(node), "Write names and values, as in `name: value`")
 
 
 def require_strings(node: object, field: str) -> list[str]:
-    """Read one text or a list of texts."""
+    """Return the strings of a node that is a string or a list of strings."""
     texts = node if isinstance(node, list) else [node]
     if all(isinstance(text, str) for text in texts):
         return [str(text) for text in texts]

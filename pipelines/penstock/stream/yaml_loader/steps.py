@@ -1,4 +1,4 @@
-"""Steps as they are written in YAML."""
+"""Steps in YAML."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,7 +13,7 @@ from penstock.stream.yaml_loader.nodes import require_mapping
 
 
 def apply_steps(pipeline: Pipeline, node: object) -> Pipeline:
-    """Read the steps: `- filter: speed > 50`, `- sql: select ...`, `- apply: module:function` and so on."""
+    """Parse `steps`: `- filter: speed > 50`, `- sql: select ...`, `- apply: module:function` and so on."""
     for step in node if isinstance(node, list) else [node]:
         match step:
             case {"sql": str(text), **rest} if not rest:
@@ -45,7 +45,7 @@ def apply_steps(pipeline: Pipeline, node: object) -> Pipeline:
 
 
 def _apply_select(pipeline: Pipeline, entries: list[object]) -> Pipeline:
-    """Read `select: [user, {bid_price: price}]`: columns, and columns that get another name."""
+    """Parse `select: [user, {bid_price: price}]`: columns, optionally renamed."""
     columns: list[tuple[str, str]] = []
     for entry in entries:
         match entry:
@@ -62,5 +62,5 @@ def _apply_select(pipeline: Pipeline, entries: list[object]) -> Pipeline:
 
 
 def _code_version(other_options: Mapping[Any, Any]) -> str | None:
-    """Read what stands for a function's code, where it is given."""
+    """Return the version of a function if it is given."""
     return str(other_options["version"]) if "version" in other_options else None

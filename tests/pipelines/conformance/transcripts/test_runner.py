@@ -303,7 +303,7 @@ def test_a_field_that_means_nothing_here_is_named() -> None:
         ({"steps": [{"elements": [{"punctuation": "no"}]}]}, "`punctuation` is 'no'; write true or false"),
         ({"window": {"type": "fixed", "size": 10, "time": "sundial"}}, "is 'sundial'; write event or"),
         ({"window": {"type": ["fixed"]}}, "`window.type` is .'fixed'.; write one of fixed, sliding"),
-        ({"window": {"type": "delta", "by": 1, "field": "speed"}}, "'speed' is no field of elements"),
+        ({"window": {"type": "delta", "by": 1, "field": "speed"}}, "elements has no field 'speed'"),
         ({"window": {"type": "punctuation", "predicate": 3}}, "punctuation.predicate: 3. Write a condition"),
         ({"window": {"type": "punctuation", "value": [3]}}, "punctuation.value is .3.; write a number"),
         (
@@ -319,7 +319,7 @@ def test_a_field_that_means_nothing_here_is_named() -> None:
             "no trigger of type 'early_every_x_every_y'; it has",
         ),
         ({"trigger": 3}, "a trigger is 3; write an object with a type"),
-        ({"trigger": nested(60)}, "trigger: 61 triggers one inside the other. Give 50 at most"),
+        ({"trigger": nested(60)}, "trigger: 61 nested triggers. Nest at most 50 triggers"),
         ({"trigger": nested(700)}, "the case is nested too deeply"),
     ],
 )

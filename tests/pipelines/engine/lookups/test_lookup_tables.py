@@ -127,17 +127,17 @@ def test_a_plan_with_a_lookup_round_trips_through_json_and_yaml() -> None:
             "latest/rooms",
             "divice",
             {"room": "STRING"},
-            r"lookup\.on: 'divice' is no field of a record\. There are: ",
+            r"lookup\.on: the records have no field 'divice'\. Known fields: ",
         ),
         (
             "latest/rooms",
             "device",
             {"temperature": "DOUBLE"},
-            r"temperature: a record has a field of that name",
+            r"temperature: the records have a field of this name",
         ),
         ("latest/rooms", "device", {}, r"lookup\.columns: no columns"),
         ("latest/rooms", [], {"room": "STRING"}, r"lookup\.on: no field"),
-        ("latest/rooms", "device", {"device": "STRING"}, "the field looked up by"),
+        ("latest/rooms", "device", {"device": "STRING"}, "it is a lookup key"),
     ],
 )
 def test_an_invalid_lookup_is_refused_when_it_is_defined(

@@ -144,8 +144,8 @@ def test_a_timer_that_never_advances_is_named(tmp_path: Path) -> None:
     ("options", "says"),
     [
         ({"order": "time"}, "stateful.order: 'time'. Write one of: arrival, event_time"),
-        ({"order": "event_time", "clock": True}, "stateful.order: event_time, and timers of the clock"),
-        ({"order": "event_time", "vectorized": True}, "stateful.order: event_time, and vectorized"),
+        ({"order": "event_time", "clock": True}, "stateful.order: event_time with processing-time timers"),
+        ({"order": "event_time", "vectorized": True}, "stateful.order: event_time with vectorized"),
     ],
 )
 def test_options_that_event_time_order_lacks_are_refused(options: dict[str, Any], says: str) -> None:

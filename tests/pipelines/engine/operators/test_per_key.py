@@ -133,7 +133,7 @@ def test_a_clock_timer_must_be_declared(tmp_path: Path) -> None:
     assert isinstance(stage.window, StatefulFunction)
     silent = replace(stage, window=replace(stage.window, clock=False))
     three = batch(0, 0, ("a", 1, 1), ("a", 2, 1), ("a", 3, 1))
-    with pytest.raises(StatefulFunctionError, match="watch: it set a timer of the clock"):
+    with pytest.raises(StatefulFunctionError, match="watch: it set a processing-time timer"):
         engine(silent, [three], tmp_path)
     assert [is_cut_by_clock(Plan("plan", (SOURCE,), (one,))) for one in (stage, silent)] == [True, False]
 

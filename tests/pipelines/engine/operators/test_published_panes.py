@@ -219,15 +219,15 @@ def test_a_reader_is_a_stage_over_retracting_panes() -> None:
     ("wrong", "says"),
     [
         (lambda: read_panes("minutes", columns={}), r"read_panes\.columns: no columns"),
-        (lambda: read_panes("minutes", columns={"kind": "STRING"}), "a column of ours"),
+        (lambda: read_panes("minutes", columns={"kind": "STRING"}), "a reserved column"),
         (
             lambda: PANES.sql("SELECT * FROM input").aggregate(n=count()).write("t").plan,
             "a SQL step over panes",
         ),
-        (lambda: PANES.aggregate(n=sum_("m")).write("t").plan, "'m' is no column of what"),
+        (lambda: PANES.aggregate(n=sum_("m")).write("t").plan, "has no column 'm'"),
         (
             lambda: read("sensors").aggregate(pane_change=count()).window(fixed(1)).publish("t").to_plan("t"),
-            "a column that every published pane has",
+            "a column of every published pane",
         ),
     ],
 )

@@ -131,15 +131,15 @@ def test_a_plan_with_outputs_round_trips() -> None:
 
 
 WRONG = {
-    "nobody writes it": lambda: PARTED.write("great", mode="log").plan,
-    "'others' is no output of": lambda: (
+    "is not written": lambda: PARTED.write("great", mode="log").plan,
+    "has no output 'others'": lambda: (
         PARTED.write("a", mode="log").write("b", mode="log", output="others").plan
     ),
-    "rows of a function stand by themselves": lambda: PARTED.write("small", output="small"),
+    "rows of a side output are never replaced": lambda: PARTED.write("small", output="small"),
     "the type that it has elsewhere: BIGINT": lambda: BASE.stateful(
         part_one, state=Nothing, returns={"n": "BIGINT"}, outputs={"small": {"n": "STRING"}}
     ),
-    "there is no other output of": lambda: (
+    "has no side outputs": lambda: (
         BASE.aggregate(n=count()).window(global_window()).write("t", mode="log", output="small").plan
     ),
 }
@@ -153,5 +153,5 @@ def test_what_cannot_be_is_refused(says: str) -> None:
 
 def test_a_downstream_stage_reads_only_the_main_output() -> None:
     then = PARTED.write("great", mode="log").write("small", mode="log", output="small").then()
-    with pytest.raises(DefinitionError, match="'least' is no column of what"):
+    with pytest.raises(DefinitionError, match="has no column 'least'"):
         _ = then.key("least").aggregate(n=count()).window(global_window()).write("t").plan

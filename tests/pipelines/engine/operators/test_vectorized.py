@@ -186,7 +186,7 @@ class Wide:
 def test_the_fields_of_a_state_are_its_columns() -> None:
     kinds = ["BIGINT", "DOUBLE", "STRING", "BOOLEAN", "BINARY", "ARRAY<STRING>", "ARRAY<BIGINT>"]
     assert [column.type for column in state_columns(Wide)] == kinds
-    with pytest.raises(DefinitionError, match=r"stateful\.state\.marks: dict.* fits no column"):
+    with pytest.raises(DefinitionError, match=r"stateful\.state\.marks: dict.* has no column type"):
         StatefulFunction(function_ref(watch_all), state_type(Deep), RETURNS, vectorized=True)
 
 
@@ -200,5 +200,5 @@ def test_a_clock_timer_must_be_declared(tmp_path: Path) -> None:
     stage = stage_of(by_clock)
     assert isinstance(stage.window, StatefulFunction)
     silent = replace(stage, window=replace(stage.window, clock=False))
-    with pytest.raises(StatefulFunctionError, match="by_clock: it set a timer of the clock"):
+    with pytest.raises(StatefulFunctionError, match="by_clock: it set a processing-time timer"):
         engine(silent, [batch(0, 0, ("a", 1, 1))], tmp_path)

@@ -42,7 +42,7 @@ def called(plan: Plan, name: str) -> Plan:
 
 @pytest.mark.parametrize("plan", [ONE_SIDED, JOINED], ids=["an aggregate of one input", "a join"])
 def test_an_input_that_is_told_apart_is_called_as_its_topic(plan: Plan) -> None:
-    with pytest.raises(DefinitionError, match="Call the input clicks, here and where named speaks of it"):
+    with pytest.raises(DefinitionError, match="Rename the input to clicks, here and in named"):
         validate_plan(called(plan, "visits"))
     assert validate_plan(called(plan, "clicks")) == plan
 

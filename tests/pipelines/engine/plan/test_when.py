@@ -136,7 +136,7 @@ FIRES = {
 
 @pytest.mark.parametrize("pipeline", NEVER_FIRES.values(), ids=NEVER_FIRES)
 def test_a_live_stream_that_never_says_anything_is_refused(pipeline: Pipeline) -> None:
-    with pytest.raises(DefinitionError, match="waits for the end of a window that has none"):
+    with pytest.raises(DefinitionError, match="waits for the end of a window that never ends"):
         check_live_stages(pipeline.write("t").plan)
 
 

@@ -1,4 +1,4 @@
-"""Small checks that the plan's parts share: each says the field, what was found, and the fix."""
+"""Argument checks for parts of a plan. Each error names the field, the problem and the fix."""
 
 import re
 from types import UnionType
@@ -6,10 +6,10 @@ from types import UnionType
 from penstock.engine.errors import DefinitionError
 
 MAX_DURATION_MS = 10**15
-"""Milliseconds of the longest duration, 31,688 years: sums of times and durations stay far from where time ends."""
+"""The longest duration, 31,688 years, so that sums of times and durations do not overflow."""
 
 _MAX_NAME_LENGTH = 200
-"""Folders have names of 255 letters at most, topics of 249, and some of ours have a word more."""
+"""The longest name. Folder names are limited to 255 characters and topics to 249, and some names get a suffix."""
 _STORAGE_NAME_PATTERN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
@@ -20,34 +20,34 @@ def require(condition: bool, field: str, problem: object, fix: str) -> None:
 
 
 def require_type(value: object, kind: type | UnionType, field: str, fix: str) -> None:
-    """Refuse what is something else than belongs there, as a text in the place of a window."""
+    """Refuse a value of the wrong type, as in a text instead of a window."""
     require(isinstance(value, kind), field, repr(value), fix)
 
 
 def require_storage_name(value: str, field: str) -> None:
-    """Refuse a name that cannot be one of a table, a topic and a folder."""
+    """Refuse a name that is not valid for tables, topics and folders."""
     require_name(value, field)
-    fix = "Use letters, digits, and _ - . after the first: it is the name of a folder, too"
+    fix = "Use letters, digits, _, - and ., starting with a letter, digit or _"
     require(_STORAGE_NAME_PATTERN.fullmatch(value) is not None, field, repr(value), fix)
-    require(len(value) <= _MAX_NAME_LENGTH, field, repr(value), f"Use {_MAX_NAME_LENGTH} letters at most")
+    require(len(value) <= _MAX_NAME_LENGTH, field, repr(value), f"Use at most {_MAX_NAME_LENGTH} characters")
 
 
 def require_positive(value: int, field: str, unit: str = "milliseconds") -> None:
-    """Refuse what is not a whole number above zero."""
+    """Refuse a value that is not a positive integer."""
     is_integer = isinstance(value, int) and not isinstance(value, bool)
     require(is_integer and value > 0, field, f"{value!r}", f"Give a whole number of {unit} above 0")
-    require(value <= MAX_DURATION_MS, field, f"{value!r}", f"Give {MAX_DURATION_MS} {unit} at most")
+    require(value <= MAX_DURATION_MS, field, f"{value!r}", f"Give at most {MAX_DURATION_MS} {unit}")
 
 
 def require_non_negative(value: int, field: str, unit: str = "milliseconds") -> None:
-    """Refuse what is not a whole number of at least zero."""
+    """Refuse a value that is not an integer of 0 or more."""
     is_integer = isinstance(value, int) and not isinstance(value, bool)
     require(is_integer and value >= 0, field, f"{value!r}", f"Give a whole number of {unit}, 0 or more")
-    require(value <= MAX_DURATION_MS, field, f"{value!r}", f"Give {MAX_DURATION_MS} {unit} at most")
+    require(value <= MAX_DURATION_MS, field, f"{value!r}", f"Give at most {MAX_DURATION_MS} {unit}")
 
 
 def require_one_of(value: str, allowed: tuple[str, ...], field: str) -> None:
-    """Refuse a word that is not in the list, and name the list."""
+    """Refuse a value that is not in the list. The error names the list."""
     require(value in allowed, field, f"{value!r}", f"Write one of: {', '.join(allowed)}")
 
 

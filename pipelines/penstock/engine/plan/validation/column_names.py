@@ -1,4 +1,4 @@
-"""What columns may be called: none hides another, nor one that a pane or the state has."""
+"""Checks of column names: they must be unique, and different from the columns of panes and of the state."""
 
 from penstock.engine.plan.changelog import CHANGELOG_COLUMNS
 from penstock.engine.plan.columns import stage_value_columns
@@ -25,7 +25,7 @@ RESERVED_COLUMNS = frozenset(
         "replaced_by_end",
     }
 )
-"""Columns that every pane has, or every session."""
+"""Columns of every pane, or of every session pane."""
 
 STATE_COLUMNS = frozenset(
     {
@@ -43,24 +43,24 @@ STATE_COLUMNS = frozenset(
         *("finished_at_end", "pending_for_start", "elements", "change_count", "piece_start", "piece_end"),
     }
 )
-"""Columns that every state keeps beside a key."""
+"""Columns of every state besides the key."""
 
 ORDER_STATE_COLUMNS = frozenset({"number", "since_clock", "position", "arrival_clock", "base_value"})
 JOIN_STATE_COLUMNS = frozenset({"is_left", "time", "matched"})
-"""Columns that the state of order windows, and of joins without windows, keeps besides."""
+"""Additional state columns of order windows, and of joins without windows."""
 
 
 def check_column_names(stage: Stage) -> None:
-    """Refuse result columns that hide each other or a pane's own."""
+    """Refuse result columns that conflict with each other or with pane columns."""
     function_columns = stage.window.columns if isinstance(stage.window, StatefulFunction) else ()
     names = [*stage.key, *([column.name for column in function_columns] or stage_value_columns(stage))]
     for topic in stage.topics:
         changelog_names = [name for name in names if name in {column.name for column in CHANGELOG_COLUMNS}]
-        problem = f"{', '.join(changelog_names)} is a column that every published pane has"
+        problem = f"{', '.join(changelog_names)} is a column of every published pane"
         require(not changelog_names, f"publish.{topic.topic}", problem, "Choose another name")
     lower_names = [name.lower() for name in names]
     for name in stage.key:
-        fix = "Give it another name in a step before, as in select(my_name='its_name', ...)"
+        fix = "Rename it in a step before, as in select(new_name='old_name', ...)"
         require(
             name.lower() not in reserved_state_columns(stage.window),
             "key",
@@ -70,19 +70,19 @@ def check_column_names(stage: Stage) -> None:
         require(
             lower_names.count(name.lower()) == 1 or stage.key.count(name) == 1,
             "key",
-            f"{name!r} is named twice",
+            f"{name!r} is given twice",
             "Name it once",
         )
     for name in names:
         is_reserved = name.lower() in RESERVED_COLUMNS
-        conflict = "is a column that every pane has" if is_reserved else "is used twice"
-        # Tables tell no columns apart that differ in their case alone.
+        conflict = "is a column of every pane" if is_reserved else "is used twice"
+        # Column names in tables are case-insensitive.
         is_unique = lower_names.count(name.lower()) == 1
         require(is_unique and not is_reserved, f"aggregate.{name}", conflict, "Choose another name")
 
 
 def reserved_state_columns(window: Window) -> frozenset[str]:
-    """Return the columns that the state keeps beside a key, of which none can be called that."""
+    """Return the state columns that a key column must not be named after."""
     if isinstance(window, JoinWindow):
         return STATE_COLUMNS | JOIN_STATE_COLUMNS
     return STATE_COLUMNS | ORDER_STATE_COLUMNS if is_record_ordered(window) else STATE_COLUMNS

@@ -1,7 +1,7 @@
-"""Event time is the record's own: what steps make of its field moves no window.
+"""Checks of the event time: it is the record's own, and steps do not change it.
 
-The watermark and what is late are judged by the record before any step; windows by another time could lie behind it
-from the first. A function is not looked into: what it gives under the field's name is a value like any other.
+The watermark and lateness use the record before any step, so windows by another time could be late from the start.
+User functions are not checked: a value that they return under the name of the event time is an ordinary value.
 """
 
 from penstock.engine.plan.column_types import NON_NUMBER_TYPES, base_type
@@ -14,7 +14,7 @@ NON_TIME_TYPES = (*NON_NUMBER_TYPES, "DATE", "FLOAT", "DOUBLE", "DECIMAL")
 
 
 def check_event_time_type(source: PlanSource) -> None:
-    """Refuse an event time that is no whole number, where the field is known."""
+    """Refuse an event time field that is known not to be an integer."""
     column_type = next(
         (column.type for column in source.columns if column.name == source.event_time), "BIGINT"
     )
@@ -23,12 +23,12 @@ def check_event_time_type(source: PlanSource) -> None:
         base_type(column_type) not in NON_TIME_TYPES,
         "event_time",
         problem,
-        "Name a field of whole milliseconds since 1970, UTC",
+        "Name a field with integer milliseconds since 1970, UTC",
     )
 
 
 def check_event_time(plan: Plan, stage: Stage) -> None:
-    """Refuse steps that put another field in the place of the event time."""
+    """Refuse steps that replace the event time by another field."""
     for source in plan.sources_of(stage):
         check_event_time_type(source)
         replaced_fields = {
@@ -38,8 +38,6 @@ def check_event_time(plan: Plan, stage: Stage) -> None:
             for new, old in step.columns
             if new == source.event_time != old
         }
-        problem = f"{', '.join(sorted(replaced_fields))} in the place of the event time {source.event_time}"
-        fix = (
-            "Windows go by the record's own: say read(..., event_time='...'), or give the column another name"
-        )
+        problem = f"{', '.join(sorted(replaced_fields))} replaces the event time {source.event_time}"
+        fix = "Set read(..., event_time='...') instead, or rename the column"
         require(not replaced_fields, "select", problem, fix)

@@ -1,4 +1,4 @@
-"""What must hold for a join: where its partners may meet, how its rows are shown, and where they go."""
+"""Checks of joins: their windows, accumulation and sinks."""
 
 from penstock.engine.plan.join_windows import AsOf
 from penstock.engine.plan.joins import Join
@@ -11,47 +11,52 @@ from penstock.engine.plan.windows import JoinWindow, SameWindows, is_record_orde
 
 
 def check_join(plan: Plan, stage: Stage) -> None:
-    """Refuse a join whose partners never meet, whose pairs would get lost, or whose rows have no place."""
+    """Refuse a join that can never match, would lose pairs, or writes to an unsuitable table."""
     if isinstance(stage.window, JoinWindow):
         check_record_join(stage)
     if stage.join is None:
         return
-    fix = "Choose windows of time, between(before, after) or as_of()"
+    fix = "Use time windows, between(before, after) or as_of()"
     is_joinable = not is_record_ordered(stage.window) or isinstance(stage.window, JoinWindow)
-    require(is_joinable, "window", "what goes by order, for a join", fix)
+    require(is_joinable, "window", "an order window for a join", fix)
     are_logs = all(isinstance(sink, PaneLog | FinalPanes) for sink in stage.sinks)
-    fix = "Write mode='log' or mode='final': a window has any number of joined rows"
-    require(are_logs, "write.mode", "a table of newest values for a join", fix)
+    fix = "Write mode='log' or mode='final': a window may have many joined rows"
+    require(are_logs, "write.mode", "a table of latest values for a join", fix)
     fix = (
         "Write accumulation('retracting') or accumulation('accumulating'): "
         "a pair whose sides arrive in different panes would be lost"
     )
-    require(stage.accumulation != "discarding", "accumulation", "discarding, for a join", fix)
+    require(stage.accumulation != "discarding", "accumulation", "discarding for a join", fix)
     check_window_join(plan, stage, stage.join)
 
 
 def check_window_join(plan: Plan, stage: Stage, join: Join) -> None:
-    """Refuse to join panes in windows of their own that are cut in two ways."""
+    """Refuse to join panes in their own windows if these windows differ."""
     if not isinstance(stage.window, SameWindows):
         return
     windows_by_input = {
         upstream.name: windows_of_panes(plan, upstream) for upstream in plan.upstream_of(stage)
     }
     left, right = windows_by_input[join.left], windows_by_input[join.right]
-    problem = (
-        f"{join.left} and {join.right} have other windows, so that no row of one would meet one of the other"
-    )
+    problem = f"{join.left} and {join.right} have different windows, so their rows can never match"
     fix = "Give both the same windows, or join them in wider ones, as in window(fixed('1 hour'))"
     require(left == right or not left or not right, "window", problem, fix)
 
 
 def check_record_join(stage: Stage) -> None:
-    """Refuse what only windows have, and an as-of join that would have to wait for ever."""
-    require(stage.join is not None, "window", "partners without a join", "Begin with join(left, right, ...)")
-    fix = "Leave it out: a row is shown once, when it is sure"
-    require(stage.trigger == Default(), "trigger", "given for a join of near records", fix)
-    require(stage.final_pane == "never", "final_pane", "given for a join of near records", fix)
-    require(stage.accumulation == "accumulating", "accumulation", "given for a join of near records", fix)
+    """Refuse window options for interval and as-of joins, and as-of joins that never complete."""
+    require(
+        stage.join is not None,
+        "window",
+        "a join condition without a join",
+        "Start with join(left, right, ...)",
+    )
+    fix = "Remove it: a row is emitted once, when it is final"
+    require(stage.trigger == Default(), "trigger", "set for an interval or as-of join", fix)
+    require(stage.final_pane == "never", "final_pane", "set for an interval or as-of join", fix)
+    require(stage.accumulation == "accumulating", "accumulation", "set for an interval or as-of join", fix)
     if isinstance(stage.window, AsOf) and stage.join is not None:
-        fix = "Write inner, left, semi or anti: a version that nobody asked for stays good for the next"
-        require(stage.join.kind not in ("right", "full"), "join.how", f"{stage.join.kind}, as of a time", fix)
+        fix = "Write inner, left, semi or anti: a version may match any later record"
+        require(
+            stage.join.kind not in ("right", "full"), "join.how", f"{stage.join.kind} for an as-of join", fix
+        )

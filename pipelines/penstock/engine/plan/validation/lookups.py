@@ -1,4 +1,4 @@
-"""What must hold between a lookup and the records that it is asked for."""
+"""Checks of lookups against the columns of the records."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,10 @@ from penstock.engine.plan.validation.argument_checks import require
 
 
 def check_lookups(plan: Plan, stage: Stage) -> None:
-    """Refuse a field that no record has, and a column that hides one; after steps that do not tell, Spark does."""
+    """Refuse lookup keys that do not exist and columns that do.
+
+    After steps with unknown columns, Spark finds such errors.
+    """
     columns_by_source = [
         check_lookup_steps(
             stage.steps_of_input(source.name), {column.name: column.type for column in source.columns}
@@ -24,7 +27,7 @@ def check_lookups(plan: Plan, stage: Stage) -> None:
 
 
 def check_lookup_steps(steps: Iterable[Step], columns: TypesByColumn | None) -> TypesByColumn | None:
-    """Refuse the same of single steps, and return the columns after them, where they are known."""
+    """Check the lookups of some steps, and return the columns after these steps if they are known."""
     for step in steps:
         if isinstance(step, LookupStep) and columns is not None:
             check_lookup_columns(step, columns)
@@ -33,11 +36,11 @@ def check_lookup_steps(steps: Iterable[Step], columns: TypesByColumn | None) -> 
 
 
 def check_lookup_columns(step: LookupStep, record_columns: TypesByColumn) -> None:
-    """Refuse a field to look up by that is not there, and columns that are there already."""
+    """Refuse lookup keys that do not exist and columns that do."""
     for name in step.on:
-        fix = f"There are: {', '.join(sorted(record_columns))}"
-        require(name in record_columns, "lookup.on", f"{name!r} is no field of a record", fix)
+        fix = f"Known fields: {', '.join(sorted(record_columns))}"
+        require(name in record_columns, "lookup.on", f"the records have no field {name!r}", fix)
     for column in step.columns:
-        fix = "Rename it in a step before, or leave it out"
+        fix = "Rename the field in a step before, or remove the column"
         location = f"lookup.columns.{column.name}"
-        require(column.name not in record_columns, location, "a record has a field of that name", fix)
+        require(column.name not in record_columns, location, "the records have a field of this name", fix)

@@ -1,8 +1,7 @@
-"""What must hold between when panes appear and the tables that take them.
+"""Checks of triggers and accumulation against the tables that a stage writes.
 
-A table of final panes holds a window by the pane after which nothing comes, a table of newest values by the last
-one: where no pane says that it is the last, or the last one says only what came since the one before, the table is
-wrong without anybody having been told.
+A table of final panes needs a final pane for each window. A table of latest values needs panes with the whole
+value. Otherwise the tables would be wrong without an error.
 """
 
 from penstock.engine.plan.sinks import CompleteTableSink, FinalPanes, LatestValues
@@ -23,31 +22,31 @@ from penstock.engine.plan.windows import Global, SameWindows, is_record_ordered
 
 
 def check_pane_timing(stage: Stage) -> None:
-    """Refuse tables that would lose windows, or hold parts of them."""
-    fix = "Write final_pane='always': then each window has a pane after which nothing comes"
-    require(has_final_pane(stage), "final_pane", f"{stage.final_pane}, for a table of final panes", fix)
+    """Refuse tables that would miss windows or hold partial values."""
+    fix = "Write final_pane='always', so that each window has a final pane"
+    require(has_final_pane(stage), "final_pane", f"{stage.final_pane} for a table of final panes", fix)
     has_value_table = any(isinstance(sink, LatestValues | CompleteTableSink) for sink in stage.sinks)
-    fix = "Write accumulation('accumulating'), or mode='log', which keeps every part"
+    fix = "Write accumulation('accumulating'), or mode='log', which keeps every pane"
     has_whole_values = stage.accumulation != "discarding" or has_at_most_one_pane(stage)
     require(
         has_whole_values or not has_value_table,
         "accumulation",
-        "discarding, for a table of newest values",
+        "discarding for a table of latest values",
         fix,
     )
 
 
 def check_live_stages(plan: Plan) -> None:
-    """Refuse what says nothing as long as records may come; over stored records it has its answer at their end."""
+    """Refuse live stages that would never emit a pane. Over a bounded input they emit at its end."""
     for stage in plan.stages:
         never_ends = reads_live_topic(plan, stage) and has_unbounded_windows(plan, stage)
-        fix = "Say when, as in trigger(repeatedly(after_count(1))), or run it over stored records: `penstock run`"
-        problem = f"{stage.name} waits for the end of a window that has none"
+        fix = "Add trigger(repeatedly(after_count(1))), or run it over bounded input with `penstock run`"
+        problem = f"{stage.name} waits for the end of a window that never ends"
         require(not never_ends or can_fire_before_end(stage.trigger), "trigger", problem, fix)
 
 
 def has_final_pane(stage: Stage) -> bool:
-    """Tell whether every window's last pane says that it is final, where a table goes by that."""
+    """Return whether every window has a final pane, if a table needs it."""
     if is_record_ordered(stage.window) or not any(isinstance(sink, FinalPanes) for sink in stage.sinks):
         return True
     fires_at_end = isinstance(stage.trigger, Default | AfterWatermark) and stage.on_time_pane == "always"
@@ -56,19 +55,19 @@ def has_final_pane(stage: Stage) -> bool:
 
 
 def has_at_most_one_pane(stage: Stage) -> bool:
-    """Tell whether no window shows a second pane."""
+    """Return whether each window emits at most one pane."""
     fires_at_end_only = stage.trigger == Default() and stage.lateness == 0
     return is_record_ordered(stage.window) or fires_at_end_only or is_one_shot(stage.trigger)
 
 
 def is_one_shot(trigger: Trigger) -> bool:
-    """Tell whether the trigger is over when it has fired."""
+    """Return whether the trigger finishes when it fires."""
     is_lasting = isinstance(trigger, AfterEach | OrFinally | Repeatedly | Default)
     return not is_lasting and (not isinstance(trigger, AfterWatermark) or trigger == AfterWatermark())
 
 
 def has_unbounded_windows(plan: Plan, stage: Stage) -> bool:
-    """Tell whether the windows of a stage have no end."""
+    """Return whether the windows of a stage never end."""
     is_same_windows = isinstance(stage.window, SameWindows)
     return isinstance(stage.window, Global) or (
         is_same_windows and any(has_unbounded_windows(plan, upstream) for upstream in plan.upstream_of(stage))
@@ -76,13 +75,13 @@ def has_unbounded_windows(plan: Plan, stage: Stage) -> bool:
 
 
 def reads_live_topic(plan: Plan, stage: Stage) -> bool:
-    """Tell whether what a stage reads comes from a topic."""
+    """Return whether the input of a stage comes from a topic."""
     has_topic_source = any(isinstance(source.origin, TopicOrigin) for source in plan.sources_of(stage))
     return has_topic_source or any(reads_live_topic(plan, upstream) for upstream in plan.upstream_of(stage))
 
 
 def can_fire_before_end(trigger: Trigger) -> bool:
-    """Tell whether the trigger can fire in a window whose end does not come."""
+    """Return whether the trigger can fire before the end of the window."""
     match trigger:
         case Default():
             return False

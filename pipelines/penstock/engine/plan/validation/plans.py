@@ -1,4 +1,4 @@
-"""What must hold between the parts of a plan; what one part can tell by itself it checks when it is made."""
+"""Checks between the parts of a plan. Each part validates itself when it is created."""
 
 from collections.abc import Iterable
 
@@ -40,11 +40,11 @@ from penstock.engine.plan.validation.stage_chain import check_downstream_stage, 
 from penstock.engine.plan.windows import JoinWindow, SameWindows, is_processing_time, is_record_ordered
 
 MAX_TRIGGER_DEPTH = 50
-"""Triggers one inside the other: more are no definition, but a program that has run wild."""
+"""The deepest nesting of triggers, against runaway programs."""
 
 
 def validate_plan(plan: Plan) -> Plan:
-    """Return the plan, or raise the first `DefinitionError` in it, located at the pipeline's name."""
+    """Return the plan. Raises the first DefinitionError, located at the pipeline's name."""
     try:
         check_graph(plan)
         for stage in plan.stages:
@@ -58,13 +58,16 @@ def validate_plan(plan: Plan) -> Plan:
 def check_graph(plan: Plan) -> None:
     """Refuse inputs that do not exist, names used twice, and a pipeline that reads or writes nothing."""
     require_name(plan.name, "name")
-    require(len(plan.sources) > 0, "read", "nothing is read", "Begin with read(...)")
-    require(len(plan.stages) > 0, "aggregate", "nothing is computed", "Say what with aggregate(...)")
+    require(len(plan.sources) > 0, "read", "nothing is read", "Start with read(...)")
+    require(len(plan.stages) > 0, "aggregate", "nothing is computed", "Add aggregate(...)")
     known_names: list[str] = [source.name for source in plan.sources]
     for stage in plan.stages:
         for name in stage.inputs:
             require(
-                name in known_names, "inputs", name, f"Name what comes before it: {', '.join(known_names)}"
+                name in known_names,
+                "inputs",
+                name,
+                f"Name a source or an upstream stage: {', '.join(known_names)}",
             )
         known_names.append(stage.name)
     duplicate_name = next((name for name in known_names if known_names.count(name) > 1), "")
@@ -72,17 +75,17 @@ def check_graph(plan: Plan) -> None:
         not duplicate_name,
         "name",
         f"{duplicate_name!r} is used twice",
-        "Give each source and stage its own name",
+        "Give each source and stage a unique name",
     )
     read_names = {name for stage in plan.stages for name in stage.inputs}
     for stage in plan.stages:
         is_used = stage.name in read_names or len(stage.sinks) > 0 or len(stage.topics) > 0
-        require(is_used, "write", f"nobody reads what {stage.name} says", "Say where it goes with write(...)")
+        require(is_used, "write", f"the result of {stage.name} is not used", "Add write(...)")
     check_sinks(plan)
 
 
 def check_stage(plan: Plan, stage: Stage) -> None:
-    """Refuse answers to the four questions that contradict each other."""
+    """Refuse a stage whose options contradict each other."""
     require_one_of(stage.accumulation, ("discarding", "accumulating", "retracting"), "accumulation")
     require_one_of(stage.on_time_pane, ("always", "when_changed"), "on_time_pane")
     require_one_of(stage.final_pane, ("never", "when_changed", "always"), "final_pane")
@@ -97,7 +100,7 @@ def check_stage(plan: Plan, stage: Stage) -> None:
     if plan.upstream_of(stage):
         check_downstream_stage(plan, stage)
     else:
-        fix = "Say where: only a stage over another one has windows to go on with"
+        fix = "Set a window: only a stage over another stage can reuse its windows"
         require(not isinstance(stage.window, SameWindows), "window", "same_windows() over records", fix)
     check_join(plan, stage)
     if not is_record_ordered(stage.window):
@@ -107,34 +110,34 @@ def check_stage(plan: Plan, stage: Stage) -> None:
         check_order_window(stage)
     for output in stage.aggregates:
         has_defined_order = not needs_arrival_order(output.aggregate) or len(stage.inputs) == 1
-        fix = "Write order='event_time': records of several inputs have no order of arrival among them"
-        require(has_defined_order, f"aggregate.{output.name}", "needs the order of arrival", fix)
+        fix = "Write order='event_time': several inputs have no common arrival order"
+        require(has_defined_order, f"aggregate.{output.name}", "needs the arrival order", fix)
 
 
 def check_stage_results(stage: Stage) -> None:
-    """Refuse a stage that says not what it makes, or says it twice."""
+    """Refuse a stage without a result, or with two kinds of results."""
     has_aggregates = len(stage.aggregates) > 0
     if isinstance(stage.window, StatefulFunction):
-        require(not has_aggregates, "aggregate", "given beside stateful", "Leave one of the two out")
+        require(not has_aggregates, "aggregate", "together with stateful", "Remove one of them")
         are_logs = all(isinstance(sink, PaneLog) for sink in stage.sinks)
-        fix = "Write mode='log': each row stands by itself, and no later one takes its place"
-        require(are_logs, "write.mode", "a table of newest values for rows of a function", fix)
+        fix = "Write mode='log': each row of a function is final and replaces no other row"
+        require(are_logs, "write.mode", "a table of latest values for rows of a stateful function", fix)
         check_side_outputs(stage, stage.window)
         return
     for sink in stage.sinks:
         is_side_output = isinstance(sink, PaneLog) and sink.output is not None
-        fix = "Leave output out: a function with a memory may have several"
-        require(not is_side_output, "write.output", f"there is no other output of {stage.name}", fix)
+        fix = "Remove output: only stateful functions have side outputs"
+        require(not is_side_output, "write.output", f"{stage.name} has no side outputs", fix)
     if not isinstance(stage.window, ChangelogWindows):
-        require(has_aggregates, "aggregate", "nothing is computed", "Write aggregate(readings=count())")
+        require(has_aggregates, "aggregate", "nothing is computed", "Add aggregate(readings=count())")
 
 
 def check_fields(plan: Plan, stage: Stage) -> None:
-    """Refuse a field that is in no input, where this is known without running a step."""
+    """Refuse fields that do not exist, as far as the columns are known."""
     upstream_stages = plan.upstream_of(stage)
     columns_by_input = stage_input_columns(stage, upstream_stages, plan.sources_of(stage))
     if upstream_stages and None not in columns_by_input.values():
-        # Panes of several stages are read as one: what only some of them have is null in the others.
+        # Panes of several stages are read as one input. Missing columns are null.
         pane_columns: TypesByColumn = dict.fromkeys(
             name for columns in columns_by_input.values() for name in columns or ()
         )
@@ -151,12 +154,12 @@ def check_fields(plan: Plan, stage: Stage) -> None:
                     if has_per_input_aggregates(stage)
                     else ", ".join(upstream.name for upstream in upstream_stages)
                 )
-                shown_columns = f"{reader_names} shows: {', '.join(sorted(columns or ()))}"
-                problem = f"{used!r} is no column of what {stage.name} reads"
+                shown_columns = f"{reader_names} has: {', '.join(sorted(columns or ()))}"
+                problem = f"the input of {stage.name} has no column {used!r}"
                 require(used in (columns or ()), field, problem, shown_columns)
             else:
-                input_fields = f"{name} has: {', '.join(sorted(columns or ()))}"
-                require(used in (columns or ()), field, f"{used!r} is no field of {name}", input_fields)
+                input_fields = f"Known fields: {', '.join(sorted(columns or ()))}"
+                require(used in (columns or ()), field, f"{name} has no field {used!r}", input_fields)
         check_key_types(stage.key, columns or {})
         for field in delta_fields(stage.window):
             check_delta_field(field, columns or {})
@@ -170,17 +173,17 @@ def check_fields(plan: Plan, stage: Stage) -> None:
 
 
 def restricted_input(aggregate: Aggregate) -> str | None:
-    """Return the input that an aggregate is over, where it is over one alone."""
+    """Return the input to which an aggregate is restricted, if any."""
     return aggregate.input if isinstance(aggregate, OfInput | JoinMembers) else None
 
 
 def has_per_input_aggregates(stage: Stage) -> bool:
-    """Tell whether some aggregate is over one input alone."""
+    """Return whether an aggregate of the stage is restricted to one input."""
     return any(isinstance(output.aggregate, OfInput | JoinMembers) for output in stage.aggregates)
 
 
 def check_input_names(plan: Plan, stage: Stage) -> None:
-    """Refuse what speaks of an input that the stage does not read, or that its records do not tell."""
+    """Refuse aggregates over inputs that the stage does not read or cannot distinguish."""
     refuse_renamed_inputs(stage, plan.sources_of(stage))
     for output in stage.aggregates:
         if isinstance(output.aggregate, OfInput | JoinMembers):
@@ -194,46 +197,46 @@ def check_input_names(plan: Plan, stage: Stage) -> None:
 
 
 def check_order_window(stage: Stage) -> None:
-    """Refuse what only windows of time have."""
-    fix = "Leave it out: an order window shows what it holds by its own policy, and nothing is late"
-    require(stage.trigger == Default(), "trigger", "given for an order window", fix)
+    """Refuse options of time windows for an order window."""
+    fix = "Remove it: an order window emits by its own policy, and no record is late"
+    require(stage.trigger == Default(), "trigger", "set for an order window", fix)
     has_no_lateness = stage.lateness == 0 or isinstance(stage.window, ChangelogWindows)
-    require(has_no_lateness, "lateness", "given for an order window", fix)
-    require(stage.final_pane == "never", "final_pane", "given for an order window", fix)
+    require(has_no_lateness, "lateness", "set for an order window", fix)
+    require(stage.final_pane == "never", "final_pane", "set for an order window", fix)
     has_one_input = len(stage.inputs) == 1
     require(
         has_one_input,
         "window",
         "an order window over several inputs",
-        "Read one input: between several there is no order",
+        "Read one input: several inputs have no common order",
     )
 
 
 def check_trigger(stage: Stage) -> None:
-    """Refuse a trigger that loses data silently, or that no program could follow."""
+    """Refuse a trigger that loses data silently or is nested too deeply."""
     trigger = stage.trigger
     levels = trigger_depth(trigger)
-    fix = f"Give {MAX_TRIGGER_DEPTH} at most"
-    require(levels <= MAX_TRIGGER_DEPTH, "trigger", f"{levels} triggers one inside the other", fix)
-    fix = (
-        "Wrap it in repeatedly(...), or declare may_finish=True: then what comes later goes to the late table"
-    )
+    fix = f"Nest at most {MAX_TRIGGER_DEPTH} triggers"
+    require(levels <= MAX_TRIGGER_DEPTH, "trigger", f"{levels} nested triggers", fix)
+    fix = "Wrap it in repeatedly(...), or set may_finish=True: later records then go to the late table"
     require(stage.may_finish or not can_finish(trigger), "trigger", "it can finish", fix)
     if is_processing_time(stage.window):
-        fix = "Leave it out: nothing is late for a window of processing time"
+        fix = "Remove it: no record is late for a processing-time window"
         require(stage.lateness == 0, "lateness", f"{stage.lateness} ms", fix)
 
 
 def check_trigger_turns(trigger: Trigger) -> None:
-    """Refuse a part that can never have its turn."""
+    """Refuse triggers that are never reached."""
     for nested_trigger in (trigger, *iter_nested_triggers(trigger)):
         for part in nested_trigger.triggers[:-1] if isinstance(nested_trigger, AfterEach) else ():
-            fix = "Only the last part of after_each may go on for ever"
-            require(can_finish(part), "trigger.after_each", "a part never finishes", fix)
+            fix = "Only the last trigger of after_each may never finish"
+            require(
+                can_finish(part), "trigger.after_each", "a trigger before the last one never finishes", fix
+            )
 
 
 def trigger_depth(trigger: Trigger) -> int:
-    """Return how many triggers are one inside the other at most."""
+    """Return the nesting depth of a trigger."""
     levels = 0
     level: tuple[Trigger, ...] = (trigger,)
     while level:
@@ -243,7 +246,7 @@ def trigger_depth(trigger: Trigger) -> int:
 
 
 def iter_nested_triggers(trigger: Trigger) -> Iterable[Trigger]:
-    """Yield all triggers inside this one."""
+    """Yield all nested triggers."""
     for part in child_triggers(trigger):
         yield part
         yield from iter_nested_triggers(part)

@@ -1,8 +1,7 @@
-"""What must hold between a stage and the stages whose panes it reads.
+"""Checks between a stage and its upstream stages.
 
-Panes are read as changes: an insert brings an element, a retract takes one back. So a pane that stands for one
-before it, and does not take it back, would be counted twice; and whatever depends on an element that is gone must
-be able to forget it.
+Panes are read as changes: an insert adds an element, a retract removes one. A pane that replaces an earlier one
+without a retraction would be counted twice. A stage over retracted elements must be able to subtract them.
 """
 
 from penstock.engine.plan.aggregates import needs_arrival_order
@@ -27,38 +26,36 @@ from penstock.engine.plan.windows import (
 
 
 def check_inputs_uniform(plan: Plan, stage: Stage) -> None:
-    """Refuse a stage that reads records and panes at once."""
+    """Refuse a stage that reads both records and panes."""
     upstream_count = len(plan.upstream_of(stage))
-    fix = "Read topics in a stage of their own, and that stage here"
+    fix = "Read the topics in another stage, and read that stage here"
     require(upstream_count in (0, len(stage.inputs)), "inputs", "both topics and stages", fix)
 
 
 def check_downstream_stage(plan: Plan, stage: Stage) -> None:
-    """Refuse what a stage over other stages cannot do."""
+    """Refuse options that a stage over other stages does not support."""
     for upstream in plan.upstream_of(stage):
         check_upstream(stage, upstream)
     check_accumulation(plan, stage)
     check_pane_windows(plan, stage)
     check_pane_triggers(stage)
     for step in (*stage.steps, *(step for upstream in stage.input_steps for step in upstream.steps)):
-        fix = "Write filter, select, map or flat_map, or go over Arrow: panes do not go through Spark again"
+        fix = "Use filter, select, map, flat_map or arrow: panes are not processed by Spark"
         is_supported = isinstance(step, ArrowStep | FilterStep | SelectStep | RowFunctionStep)
         require(is_supported, "steps", f"a {step_kind(step)} step over panes", fix)
     for output in stage.aggregates:
-        fix = "Write order='event_time': panes have no order of arrival"
+        fix = "Write order='event_time': panes have no arrival order"
         has_defined_order = not needs_arrival_order(output.aggregate)
-        require(has_defined_order, f"aggregate.{output.name}", "needs the order of arrival", fix)
+        require(has_defined_order, f"aggregate.{output.name}", "needs the arrival order", fix)
 
 
 def check_upstream(stage: Stage, upstream: Stage) -> None:
-    """Refuse panes that would be counted twice, and changes that would come too late."""
+    """Refuse panes that would be counted twice, and changes that would be late."""
     shows_changes = upstream.accumulation != "accumulating" or has_single_pane(upstream)
     fix = f"Write accumulation('retracting') or accumulation('discarding') in {upstream.name}"
-    problem = f"{upstream.name} shows a window again without taking back what it showed"
+    problem = f"{upstream.name} emits a window again without retracting the old value"
     require(shows_changes, "accumulation", problem, fix)
-    fix = (
-        f"Allow at least the {correction_time_ms(upstream)} ms for which {upstream.name} corrects its windows"
-    )
+    fix = f"Set at least {correction_time_ms(upstream)} ms, because {upstream.name} corrects its windows that long"
     require(
         stage.lateness >= correction_time_ms(upstream),
         "lateness",
@@ -68,7 +65,7 @@ def check_upstream(stage: Stage, upstream: Stage) -> None:
 
 
 def has_single_pane(stage: Stage) -> bool:
-    """Tell whether every window shows one pane and no more."""
+    """Return whether every window emits exactly one pane."""
     if is_record_ordered(stage.window):
         return True
     fires_once = stage.trigger == Default() and stage.lateness == 0 and stage.final_pane == "never"
@@ -76,49 +73,49 @@ def has_single_pane(stage: Stage) -> bool:
 
 
 def check_accumulation(plan: Plan, stage: Stage) -> None:
-    """Refuse a stage that could not say that a result is gone."""
+    """Refuse a stage that cannot retract its results."""
     can_retract_results = stage.accumulation == "retracting" or not plan.reads_retractions(stage)
-    fix = "Write accumulation('retracting'): what it reads may be taken back, and a result with it"
+    fix = "Write accumulation('retracting'): its input may be retracted, and so may its results"
     require(
         can_retract_results,
         "accumulation",
-        f"{stage.accumulation} in {stage.name}, over panes that are taken back",
+        f"{stage.accumulation} in {stage.name}, over panes that are retracted",
         fix,
     )
 
 
 def check_pane_windows(plan: Plan, stage: Stage) -> None:
-    """Refuse windows that panes cannot be put into, or could not be taken out of."""
+    """Refuse windows that cannot hold panes or retract them."""
     match stage.window:
         case Between() | AsOf():
-            fix = "Join panes in the windows that they have: leave window(...) out"
-            require(condition=False, field="window", problem="near records, over panes", fix=fix)
+            fix = "Join panes in their own windows: remove window(...)"
+            require(condition=False, field="window", problem="an interval or as-of join over panes", fix=fix)
         case Tumbling() | SlidingOrder() | StatefulFunction() | ChangelogWindows():
-            fix = "Choose a window of time: panes of one batch have no order among them"
-            require(condition=False, field="window", problem="what goes by order, over panes", fix=fix)
+            fix = "Use a time window: the panes of a batch have no order"
+            require(condition=False, field="window", problem="an order window over panes", fix=fix)
         case Sessions():
-            fix = "Choose windows that do not grow: a session does not shrink when an element is taken back"
+            fix = "Use other windows: a session does not shrink when an element is retracted"
             require(
-                not plan.reads_retractions(stage), "window", "sessions over panes that are taken back", fix
+                not plan.reads_retractions(stage), "window", "sessions over panes that are retracted", fix
             )
-    fix = "Leave it to the first stage: panes come when batches do, and say nothing of the clock"
-    require(not is_processing_time(stage.window), "window", "windows of processing time over panes", fix)
+    fix = "Use processing-time windows in the first stage: panes have no processing time of their own"
+    require(not is_processing_time(stage.window), "window", "processing-time windows over panes", fix)
     is_wide = isinstance(stage.window, Global | SameWindows)
     for upstream in plan.upstream_of(stage):
         has_global_window = any(isinstance(window, Global) for window in windows_of_panes(plan, upstream))
-        fix = "Choose global_window() or same_windows()"
+        fix = "Use global_window() or same_windows()"
         require(is_wide or not has_global_window, "window", f"narrower than those of {upstream.name}", fix)
         is_event_time = is_event_time_bound(upstream)
         problem = f"windows of {upstream.name} may end behind the watermark"
-        fix = "Choose global_window(): then no pane of that stage is too late"
+        fix = "Use global_window(): then no pane of that stage is late"
         require(is_event_time or isinstance(stage.window, Global), "window", problem, fix)
 
 
 def check_pane_triggers(stage: Stage) -> None:
-    """Refuse triggers that would lose changes, or that look at records."""
-    fix = "Wrap the trigger in repeatedly(...): a change that comes later must still be taken"
+    """Refuse triggers that would lose changes or that depend on records."""
+    fix = "Wrap the trigger in repeatedly(...), so that later changes are not lost"
     require(not can_finish(stage.trigger), "trigger", f"it can finish, in {stage.name}", fix)
-    fix = "Let the first stage look for it, and this one show what comes: repeatedly(after_count(1))"
+    fix = "Use the punctuation in the first stage, and repeatedly(after_count(1)) here"
     require(
         not punctuation_predicates(stage.trigger), "trigger", f"punctuation in {stage.name}, over panes", fix
     )

@@ -1,4 +1,4 @@
-"""What a function may remember: what is kept is packed, and read again by what its class declares."""
+"""Checks of state classes: a state is stored as MessagePack and decoded by the fields of its class."""
 
 from collections.abc import Iterator
 from typing import Any, get_type_hints
@@ -14,7 +14,7 @@ STATE_CLASS_HINT = (
 
 
 def check_state_class(state_class: type[Any]) -> None:
-    """Refuse a class that could never be read again; one that declares nothing may stand for nothing."""
+    """Refuse a class whose instances cannot be decoded again. A class without fields is allowed."""
     fields = declared_fields(state_class)
     try:
         msgspec.msgpack.Decoder(state_class)
@@ -24,7 +24,7 @@ def check_state_class(state_class: type[Any]) -> None:
             "stateful.state", f"{state_class.__name__}: {problem}", STATE_CLASS_HINT
         ) from problem
     if isinstance(type_info, msgspec.inspect.CustomType):
-        detail = f"{state_class.__name__} declares {', '.join(fields)}, and is no dataclass"
+        detail = f"{state_class.__name__} declares {', '.join(fields)}, but is not a dataclass"
         require(not fields, "stateful.state", detail, STATE_CLASS_HINT)
         return
     unsupported_type = next(_iter_unsupported_types(type_info, set()), None)
@@ -37,7 +37,7 @@ def check_state_class(state_class: type[Any]) -> None:
 
 
 def declared_fields(state_class: type[Any]) -> dict[str, Any]:
-    """Return the fields of a class with their types. DefinitionError for a type that nobody knows."""
+    """Return the fields of a class with their types. Raises DefinitionError if a type is unknown."""
     try:
         return get_type_hints(state_class)
     except NameError as problem:
@@ -47,7 +47,7 @@ def declared_fields(state_class: type[Any]) -> dict[str, Any]:
 
 
 def _iter_unsupported_types(type_info: Any, seen: set[int]) -> Iterator[str]:
-    """Yield the names of types inside that cannot be packed."""
+    """Yield the names of nested types that cannot be encoded."""
     if id(type_info) in seen:
         return
     seen.add(id(type_info))
