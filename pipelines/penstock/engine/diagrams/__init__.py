@@ -1,4 +1,4 @@
-"""Results drawn, as SVG: the panes of a key in event and processing time, and curves. Knows tables, not Spark."""
+"""SVG diagrams of results: the panes of a key in event and processing time, and curves. Independent of Spark."""
 
 from penstock.engine.diagrams.curve_chart import Curve, CurvePoint, render_curves
 from penstock.engine.diagrams.pane_diagram import DiagramScene, render_pane_diagram

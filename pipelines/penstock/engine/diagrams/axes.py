@@ -1,4 +1,4 @@
-"""From times and numbers to places on a picture, and where marks stand on its edges."""
+"""Axes of diagrams: conversion of times and numbers to pixels, and ticks."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ TICK_STEPS_MS = (
 
 @dataclass(frozen=True)
 class Axis:
-    """A stretch of values on a stretch of pixels; either may run backwards."""
+    """Maps an interval of values to an interval of pixels. Either may be reversed."""
 
     low: float
     high: float
@@ -25,24 +25,24 @@ class Axis:
     end_px: float
 
     def to_px(self, value: float) -> float:
-        """Return the place of a value; one outside stands at the nearer end."""
+        """Return the pixel position of a value. Values outside are clamped."""
         share = (min(max(value, self.low), self.high) - self.low) / ((self.high - self.low) or 1)
         return self.start_px + share * (self.end_px - self.start_px)
 
     def contains(self, value: float) -> bool:
-        """Tell whether a value lies on it."""
+        """Return whether the value is on the axis."""
         return self.low <= value <= self.high
 
 
 def time_ticks(low: float, high: float, max_ticks: int = 9) -> list[int]:
-    """Return round moments between two, so that they are not too many."""
+    """Return at most `max_ticks` round times between two times."""
     step = next((step for step in TICK_STEPS_MS if (high - low) / step <= max_ticks), TICK_STEPS_MS[-1])
     first = -(-int(low) // step) * step
     return list(range(first, int(high) + 1, step))
 
 
 def number_ticks(low: float, high: float, max_ticks: int = 8) -> Iterator[float]:
-    """Yield round numbers between two, so that they are not too many."""
+    """Yield at most `max_ticks` round numbers between two numbers."""
     size = 10.0 ** (len(str(int(max(high - low, 1)))) - 3)
     step = next(
         s for k in range(8) for s in (size * 10**k * f for f in (1, 2, 5)) if (high - low) / s <= max_ticks
@@ -55,7 +55,7 @@ def number_ticks(low: float, high: float, max_ticks: int = 8) -> Iterator[float]
 
 
 def format_tick_time(time_ms: float, span_ms: float) -> str:
-    """Write a moment as short as its neighbours allow."""
+    """Format a time with the precision that the span needs."""
     tick_time = datetime.fromtimestamp(time_ms / 1000, UTC)
     return tick_time.strftime(
         "%d %b %H:%M" if span_ms > DAY_MS else "%H:%M" if span_ms > 20 * MINUTE_MS else "%H:%M:%S"
@@ -63,7 +63,7 @@ def format_tick_time(time_ms: float, span_ms: float) -> str:
 
 
 def draw_frame(drawing: Drawing, x_axis: Axis, y_axis: Axis, axis_titles: tuple[str, str]) -> None:
-    """Draw the two edges with what they are called."""
+    """Draw both axes with their titles."""
     drawing.add_line((x_axis.start_px, y_axis.start_px), (x_axis.end_px, y_axis.start_px), "axis")
     drawing.add_line((x_axis.start_px, y_axis.start_px), (x_axis.start_px, y_axis.end_px), "axis")
     drawing.add_text(((x_axis.start_px + x_axis.end_px) / 2, y_axis.start_px + 34), axis_titles[0], "middle")
@@ -71,7 +71,7 @@ def draw_frame(drawing: Drawing, x_axis: Axis, y_axis: Axis, axis_titles: tuple[
 
 
 def draw_time_ticks(drawing: Drawing, x_axis: Axis, y_axis: Axis) -> None:
-    """Mark round moments on both edges, with lines through the picture."""
+    """Draw time ticks on both axes, with grid lines."""
     for time_ms in time_ticks(x_axis.low, x_axis.high):
         x = x_axis.to_px(time_ms)
         drawing.add_line((x, y_axis.start_px), (x, y_axis.end_px), "grid")

@@ -1,4 +1,4 @@
-"""Curves over numbers, for what is measured: each has points with a name, and a colour of its own."""
+"""Charts of measured curves. Each curve has named points and its own colour."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ CURVE_COLOURS = ("#1f6fb2", "#c0392b", "#2e8b57", "#8e44ad", "#e8a317")
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """A place on a curve, and what is written beside it."""
+    """A point of a curve and its label."""
 
     x: float
     y: float
@@ -22,14 +22,14 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class Curve:
-    """Points from left to right, under a name."""
+    """A named curve; its points go from left to right."""
 
     name: str
     points: Sequence[CurvePoint]
 
 
 def render_curves(title: str, axis_titles: tuple[str, str], curve_list: Sequence[Curve]) -> str:
-    """Return curves in one picture as SVG; `words` name what is across and what is upwards."""
+    """Return a chart of curves as SVG. `axis_titles` are the titles of the x axis and the y axis."""
     drawing = Drawing(CHART_WIDTH, CHART_HEIGHT, title)
     points = [point for curve in curve_list for point in curve.points]
     x_axis = Axis(*padded_range([point.x for point in points]), MARGIN_LEFT, CHART_WIDTH - MARGIN_RIGHT)
@@ -59,7 +59,7 @@ def render_curves(title: str, axis_titles: tuple[str, str], curve_list: Sequence
 
 
 def padded_range(values: Sequence[float]) -> tuple[float, float]:
-    """Return a stretch that holds all values, with a little room."""
+    """Return an interval that contains all values, with a small margin."""
     low, high = min(values), max(values)
     room = (high - low or abs(high) or 1) * 0.04
     return low - room if low else 0.0, high + room

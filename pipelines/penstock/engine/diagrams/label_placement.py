@@ -19,16 +19,16 @@ DOT_TEXT_GAP_X, DOT_TEXT_GAP_ABOVE, BAR_TEXT_GAP_ABOVE, DOT_TEXT_GAP_BELOW, BAR_
     10.5,
 )
 BAR_TEXT_OFFSETS = (0.0, 0.5, -0.5, 1.0, -1.0)
-"""Where along a bar its text may stand: in the middle, at an end, or between."""
+"""The positions of a label along its bar: the middle, the ends and between."""
 WATERMARK_PENALTY, BAR_PENALTY = 6, 8
-"""How many covered records are as bad as the watermark through a text, and as a bar through it."""
+"""How many covered records weigh as much as the watermark, and as a bar, through a label."""
 BarSpan = tuple[float, float, float]
-"""From where to where, and how high."""
+"""A horizontal segment: start, end and height."""
 
 
 @dataclass(frozen=True)
 class Label:
-    """A text by its middle, its foot and its length."""
+    """A label: its text middle, baseline and length."""
 
     middle: float
     baseline: float
@@ -36,16 +36,16 @@ class Label:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Where it begins and ends."""
+        """The horizontal start and end of the label."""
         return self.middle - self.length / 2, self.middle + self.length / 2
 
     def overlaps(self, other: "Label") -> bool:
-        """Tell whether two would be written over one another."""
+        """Return whether two labels overlap."""
         overlaps_across = abs(self.middle - other.middle) < (self.length + other.length) / 2
         return overlaps_across and abs(self.baseline - other.baseline) < TEXT_HEIGHT + 2
 
     def is_crossed_by(self, polyline: Sequence[PixelPosition]) -> bool:
-        """Tell whether a way of level and upright steps goes through it."""
+        """Return whether a step path crosses the label."""
         left, right = self.ends
         return any(
             min(x, u) < right
@@ -56,12 +56,12 @@ class Label:
         )
 
     def count_covered(self, dots: Sequence[PixelPosition]) -> int:
-        """Count the dots that it would be written over."""
+        """Count the dots that the label covers."""
         left, right = self.ends
         return sum(left < x < right and self.baseline - TEXT_HEIGHT < y < self.baseline for x, y in dots)
 
     def is_struck_by(self, bars: Sequence[BarSpan]) -> bool:
-        """Tell whether a bar goes through it."""
+        """Return whether a bar crosses the label."""
         left, right = self.ends
         return any(
             begin < right and end > left and self.baseline - TEXT_HEIGHT - 1 < y < self.baseline + 1
@@ -118,7 +118,7 @@ class LabelPlacer:
         return best
 
     def _penalty(self, label: Label) -> int:
-        """How hard it would be to read there."""
+        """Return the penalty of a position; 0 is clear of everything."""
         is_struck, is_crossed = label.is_struck_by(self.bars), label.is_crossed_by(self.watermark_line)
         return BAR_PENALTY * is_struck + WATERMARK_PENALTY * is_crossed + label.count_covered(self.dots)
 

@@ -33,7 +33,7 @@ class DrawnPane:
 
 @dataclass(frozen=True)
 class DiagramScene:
-    """Everything that a picture shows; times in milliseconds."""
+    """The content of a pane diagram. Times are in milliseconds."""
 
     title: str
     subtitle: str
@@ -41,15 +41,15 @@ class DiagramScene:
     ended: int
     panes: Sequence[DrawnPane]
     records: Sequence[tuple[int, int]] = ()
-    """Event time, and the moment of sending."""
+    """Event time and send time of each record."""
     late_records: Sequence[tuple[float, float]] = ()
-    """Records that no window took, as they are in the late table."""
+    """Late records: event time and clock."""
     watermark: Sequence[tuple[int, int]] = ()
-    """The watermark, and the clock at which it stood there."""
+    """Each watermark and the clock of its batch."""
 
 
 def render_pane_diagram(scene: DiagramScene) -> str:
-    """Return the scene as SVG."""
+    """Return the pane diagram as SVG."""
     drawing = Drawing(DIAGRAM_WIDTH, DIAGRAM_HEIGHT, f"{scene.title}: {scene.subtitle}")
     x_axis = Axis(*event_time_range(scene), MARGIN_LEFT, DIAGRAM_WIDTH - MARGIN_RIGHT)
     y_axis = Axis(scene.started, scene.ended, DIAGRAM_HEIGHT - MARGIN_BOTTOM, MARGIN_TOP)
@@ -91,7 +91,7 @@ def draw_pane_ground(drawing: Drawing, x_axis: Axis, y_axis: Axis, pane: DrawnPa
 
 
 def draw_bars(drawing: Drawing, x_axis: Axis, y_axis: Axis, panes: Sequence[DrawnPane]) -> None:
-    """Draw the panes themselves."""
+    """Draw the panes."""
     for pane in panes:
         left, right, y = bar_span(x_axis, y_axis, pane)
         tooltip = f"{TIMING_LABELS.get(pane.timing, pane.timing)}: {pane.value}"
@@ -104,12 +104,12 @@ def draw_bars(drawing: Drawing, x_axis: Axis, y_axis: Axis, panes: Sequence[Draw
 
 
 def bar_span(x_axis: Axis, y_axis: Axis, pane: DrawnPane) -> BarSpan:
-    """Return from where to where a pane goes, and how high it lies."""
+    """Return the horizontal start and end of a pane, and its height."""
     return x_axis.to_px(pane.start), x_axis.to_px(pane.end), y_axis.to_px(pane.clock)
 
 
 def record_positions(scene: DiagramScene, x_axis: Axis, y_axis: Axis) -> list[tuple[float, float]]:
-    """Return where the records are that a picture has room for."""
+    """Return the positions of the records that fit into the diagram."""
     return [
         (x_axis.to_px(event), y_axis.to_px(arrived))
         for event, arrived in scene.records
@@ -118,7 +118,7 @@ def record_positions(scene: DiagramScene, x_axis: Axis, y_axis: Axis) -> list[tu
 
 
 def is_drawn_as_dot(left: float, right: float) -> bool:
-    """Tell whether a pane is too narrow for a bar."""
+    """Return whether a pane is too narrow for a bar."""
     return right - left < 2 * DOT_RADIUS
 
 
@@ -144,7 +144,7 @@ def draw_values(drawing: Drawing, x_axis: Axis, y_axis: Axis, scene: DiagramScen
 
 
 def watermark_steps(scene: DiagramScene, x_axis: Axis, y_axis: Axis) -> list[tuple[float, float]]:
-    """Return the watermark's way: it stands still until a batch moves it."""
+    """Return the step path of the watermark, which only moves with a batch."""
     points: list[tuple[float, float]] = []
     for watermark, clock in scene.watermark:
         if points:
@@ -154,12 +154,12 @@ def watermark_steps(scene: DiagramScene, x_axis: Axis, y_axis: Axis) -> list[tup
 
 
 def shorten(text: str) -> str:
-    """Return a text as far as a line goes; all of it is said to who cannot see the picture."""
+    """Shorten a text to one line. The full text is in the accessible title."""
     return text if len(text) <= MAX_SUBTITLE_LENGTH else f"{text[:MAX_SUBTITLE_LENGTH].rpartition(' ')[0]} …"
 
 
 def draw_headline(drawing: Drawing, scene: DiagramScene) -> None:
-    """Write the title, and say what the marks mean that are there."""
+    """Draw the title and the legend."""
     drawing.add_text((MARGIN_LEFT, 20), scene.title, "title")
     drawing.add_text((MARGIN_LEFT, 36), shorten(scene.subtitle))
     x = float(MARGIN_LEFT)

@@ -17,7 +17,7 @@ PaneTableRow = Mapping[str, Any]
 KeyValues = tuple[Any, ...]
 MAX_DRAWN_RECORDS = 400
 MAX_ROWS_OF_ALL_KEYS, MAX_NAMED_ROWS = 200, 40
-"""Rows of all keys that are drawn together, and those that are told by name as well."""
+"""The most rows that are drawn for all keys together, and the most that also name their key."""
 MAX_VALUE_LENGTH = 22
 
 
@@ -29,7 +29,7 @@ class StageRunData:
     window: Window
     """Where its panes are: the stage's own, or those of the stage whose windows it shares."""
     pane_rows: Sequence[PaneTableRow]
-    """Rows of the log of panes."""
+    """The rows of the pane log."""
     late_rows: Sequence[PaneTableRow]
     records: Sequence[tuple[int, int, PaneTableRow]]
     """Event time, moment of sending, fields."""
@@ -76,12 +76,12 @@ def build_scene(run_data: StageRunData, key: KeyValues | None = None) -> Diagram
 
 
 def has_key_values(row: PaneTableRow, key: Mapping[str, Any]) -> bool:
-    """Tell whether a row is of a key, as far as the row says it."""
+    """Return whether a row belongs to a key, as far as its columns tell."""
     return all(row.get(name, value) == value for name, value in key.items())
 
 
 def is_drawn(window: Window, row: PaneTableRow) -> bool:
-    """Tell whether a window is drawn: of sliding ones those that do not overlap, or nothing could be seen."""
+    """Return whether a window is drawn. Of sliding windows, only those that do not overlap are drawn."""
     if not isinstance(window, Sliding) or row["window_start"] is None:
         return True
     return (timestamp_ms(row["window_start"], 0) - window.offset) % window.size == 0
@@ -99,12 +99,12 @@ def choose_key(stage: Stage, rows: Sequence[PaneTableRow]) -> KeyValues:
 
 
 def row_key(stage: Stage, row: PaneTableRow) -> KeyValues:
-    """Return a row's key."""
+    """Return the key of a row."""
     return tuple(row[name] for name in stage.key)
 
 
 def all_keys_subtitle(stage: Stage, row_count: int) -> str:
-    """Say what is shown of every key."""
+    """Return the subtitle of a diagram of all keys."""
     key_names = phrases.join_phrases(list(stage.key))
     return (
         f"{shown_column(stage)} of each {key_names}"
@@ -114,7 +114,7 @@ def all_keys_subtitle(stage: Stage, row_count: int) -> str:
 
 
 def key_subtitle(run_data: StageRunData, key: KeyValues) -> str:
-    """Say which key and which value is shown, in which windows."""
+    """Return the subtitle of a diagram of one key: its key, value and windows."""
     stage, window = run_data.stage, run_data.window
     if len(key) < len(stage.key):
         return "no key has shown anything"
@@ -134,7 +134,7 @@ def ordinal(count: int) -> str:
 
 
 def shown_column(stage: Stage) -> str:
-    """Return the column whose values stand in the picture."""
+    """Return the column whose values label the panes."""
     return stage_value_columns(stage)[0]
 
 
@@ -173,7 +173,7 @@ def timestamp_ms(timestamp: datetime | None, unbounded_value: float) -> float:
 
 
 def format_value(value: object) -> str:
-    """Say a value in a few letters."""
+    """Format a value briefly."""
     match value:
         case None:
             return "nothing"

@@ -1,4 +1,4 @@
-"""The few shapes that a picture is made of, written as SVG: the same input gives the same text, byte for byte."""
+"""SVG shapes. The same input gives the same text, byte for byte."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -22,13 +22,13 @@ PixelPosition = tuple[float, float]
 
 
 def format_number(value: float) -> str:
-    """A length with a tenth of a pixel, without a zero that says nothing."""
+    """Format a length to a tenth of a pixel, without a trailing zero."""
     return f"{value:.1f}".removesuffix(".0")
 
 
 @dataclass
 class Drawing:
-    """Shapes on a white ground; what is added later lies above."""
+    """A drawing on a white background. Later shapes are above earlier ones."""
 
     width: int
     height: int
@@ -49,7 +49,7 @@ class Drawing:
     def add_rectangle(
         self, corner: PixelPosition, size: PixelPosition, kind: str, opacity: float = 1.0, tooltip: str = ""
     ) -> None:
-        """Draw a filled rectangle from its upper left corner; `tooltip` shows where a mouse rests on it."""
+        """Draw a filled rectangle from its upper left corner, with an optional tooltip."""
         (x, y), (width, height) = corner, size
         position = f'x="{format_number(x)}" y="{format_number(y)}"'
         geometry = f'{position} width="{format_number(width)}" height="{format_number(height)}"'
@@ -70,20 +70,20 @@ class Drawing:
         self.add_line((x - arm, y + arm), (x + arm, y - arm), kind)
 
     def add_text(self, position: PixelPosition, text: str, kind: str = "") -> None:
-        """Write a line of text."""
+        """Draw a line of text."""
         class_attribute = f' class="{kind}"' if kind else ""
         geometry = f'x="{format_number(position[0])}" y="{format_number(position[1])}"'
         self.shapes.append(f"<text{class_attribute} {geometry}>{escape(text)}</text>")
 
     def add_vertical_text(self, position: PixelPosition, text: str) -> None:
-        """Write a line of text from below to above, its middle at a place."""
+        """Draw a vertical line of text, centred at a position."""
         x, y = format_number(position[0]), format_number(position[1])
         self.shapes.append(
             f'<text class="middle" transform="rotate(-90 {x} {y})" x="{x}" y="{y}">{escape(text)}</text>'
         )
 
     def to_svg(self) -> str:
-        """Return the picture as a file's text."""
+        """Return the SVG text."""
         size = f'width="{self.width}" height="{self.height}" viewBox="0 0 {self.width} {self.height}"'
         head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(self.description)}">'
         ground = f'<rect width="{self.width}" height="{self.height}" fill="white"/>'
