@@ -46,7 +46,7 @@ def showing(control: ObservedControl, at_ms: int = 0) -> Callable[[Mapping[str, 
 def waits(store: ControlStore) -> tuple[int, int] | None:
     """How many records wait for a stream that commits nothing, and since when, as the store knows it."""
     [found] = read_overview(store)
-    return found.waiting and (found.waiting.records, found.waiting.since_ms)
+    return found.backlog and (found.backlog.records, found.backlog.since_ms)
 
 
 def shown(registry: CollectorRegistry, name: str = "penstock_lag_records") -> float | None:

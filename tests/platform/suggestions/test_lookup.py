@@ -55,7 +55,7 @@ def address(table: Path) -> Iterator[str]:
 
 
 def answer(address: str, typed: str) -> dict[str, object]:
-    with urlopen(f"{address}suggest?typed={typed}", timeout=10) as response:
+    with urlopen(f"{address}suggest?prefix={typed}", timeout=10) as response:
         found: dict[str, object] = json.load(response)
     return found
 
@@ -110,13 +110,13 @@ def test_who_types_sees_the_suggestions_change(address: str, table: Path) -> Non
         page.set_default_timeout(30_000)
         expect.set_options(timeout=30_000)
         page.goto(address)
-        page.get_by_label("begin a hashtag").press_sequentially("#ra")
+        page.get_by_label("type a hashtag").press_sequentially("#ra")
         expect(page.get_by_role("listitem")).to_have_text(["#raina", "#rainb", "#rainc"])
-        page.get_by_label("begin a hashtag").press_sequentially("inb")
+        page.get_by_label("type a hashtag").press_sequentially("inb")
         expect(page.get_by_role("listitem")).to_have_text(["#rainb"])
         write(table, [(70, "ra", ["rainbow"]), (70, "so", ["song"])])
         expect(page.get_by_role("listitem")).to_have_text(["#rainbow"])
-        page.get_by_label("begin a hashtag").fill("so")
+        page.get_by_label("type a hashtag").fill("so")
         expect(page.get_by_role("listitem")).to_have_text(["#song"])
-        expect(page.locator("#said")).to_have_text(re.compile("12:02:10 UTC, early"))
+        expect(page.locator("#status")).to_have_text(re.compile("12:02:10 UTC, early"))
         browser.close()

@@ -1,6 +1,6 @@
-"""The control store: what should run, who may write, and a row for every committed batch.
+"""The control store: desired states of streams, leases, and a row for every committed batch.
 
-SQLite on one machine, PostgreSQL where hosts are on several. `open_control` brings the schema up to date.
+SQLite on one machine, PostgreSQL for hosts on several machines. `open_control_store` migrates the schema.
 """
 
 from penstock.platform.control.open_store import control_store_exists, open_control_store

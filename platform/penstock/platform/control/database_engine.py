@@ -1,4 +1,4 @@
-"""Connections to the control store, the same to use over SQLite and PostgreSQL."""
+"""Connections to the control store, on SQLite or PostgreSQL."""
 
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SQLITE_BUSY_TIMEOUT_MS = 10_000
 QUERY_TIMEOUT_S = 60.0
-"""How long a command waits for an answer of a PostgreSQL that took its question."""
+"""How long a command waits for the result of a PostgreSQL query."""
 
 POSTGRES_KEEPALIVE_OPTIONS = {
     "connect_timeout": 5,
@@ -28,20 +28,19 @@ POSTGRES_KEEPALIVE_OPTIONS = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
-"""How soon a PostgreSQL that went away without a word is known to be: before a lease of 15 s runs out. Where an
-address says otherwise, that holds."""
+"""Detect a lost PostgreSQL server before a lease of 15 s expires. Options in the URL take precedence."""
 
-LOCK_IMMEDIATELY_OPTION = "penstock_lock_at_once"
-"""Execution option: a SQLite transaction takes the write lock when it begins."""
+LOCK_IMMEDIATELY_OPTION = "penstock_begin_immediate"
+"""Execution option: a SQLite transaction takes the write lock when it starts."""
 
 
 def create_store_engine(
     url: str, secret_reference: str = "", query_timeout_s: float = QUERY_TIMEOUT_S
 ) -> Engine:
-    """An engine for the store at `url`. ControlError where the address is of no kind the store knows.
+    """Create the engine for the store at `url`. Raises ControlError for an unsupported URL.
 
-    A password that has a place is read there for each new connection: a file that was changed is taken up. No
-    statement waits for PostgreSQL longer than `query_timeout_s`; SQLite has a limit of its own.
+    The password is read from its secret reference for each new connection, so a changed file takes effect. No
+    statement waits for PostgreSQL longer than `query_timeout_s`; SQLite has its own limit.
     """
     parsed_url = _parse_url(url)
     if parsed_url.get_backend_name() == "postgresql":
@@ -59,9 +58,9 @@ def create_store_engine(
 
 
 def build_insert(connection: Connection, table: Table) -> "sqlite.Insert | postgresql.Insert":
-    """An insert that knows ON CONFLICT, in the connection's dialect."""
+    """Return an insert that supports ON CONFLICT, in the dialect of the connection."""
     if connection.dialect.name == "postgresql":
-        # Loaded when needed: `penstock status` is to answer at once, and rarely needs it.
+        # Imported here, because `penstock status` must start fast and rarely needs it.
         from sqlalchemy.dialects import postgresql
 
         return postgresql.insert(table)
@@ -72,10 +71,14 @@ def _parse_url(url: str) -> URL:
     try:
         parsed_url = make_url(url)
     except ArgumentError:
-        raise ControlError(f"control_url is {url!r}: write sqlite:///FILE or postgresql://…") from None
+        raise ControlError(
+            f"control_url is {url!r}; use sqlite:///FILE or postgresql://USER@HOST/DATABASE"
+        ) from None
     if parsed_url.get_backend_name() not in {"sqlite", "postgresql"}:
         shown_url = parsed_url.render_as_string(hide_password=True)
-        raise ControlError(f"control_url is {shown_url!r}: write sqlite:///FILE or postgresql://…")
+        raise ControlError(
+            f"control_url is {shown_url!r}; use sqlite:///FILE or postgresql://USER@HOST/DATABASE"
+        )
     return (
         parsed_url.set(drivername="postgresql+psycopg")
         if parsed_url.drivername == "postgresql"
@@ -104,7 +107,7 @@ def _open_connection(
     positional_arguments: Any,
     connect_arguments: dict[str, Any],
 ) -> object:
-    # Loaded when needed, as the driver is.
+    # Imported here, like the driver.
     from penstock.platform.control.postgres_timeout import connect_with_timeout
 
     return connect_with_timeout(query_timeout_s, *positional_arguments, **connect_arguments)
@@ -116,7 +119,7 @@ def _create_database_folder(parsed_url: URL) -> None:
 
 
 def _configure_sqlite(connection: Any, _record: object) -> None:
-    """Take transactions into our own hands, and let readers go on while one writes."""
+    """Disable the driver's own transactions, and let readers continue while one connection writes (WAL)."""
     connection.isolation_level = None
     for pragma in (
         f"busy_timeout={SQLITE_BUSY_TIMEOUT_MS}",

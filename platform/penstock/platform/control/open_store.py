@@ -1,4 +1,4 @@
-"""Opening the control store, its schema brought up to date first."""
+"""Opens the control store after migrating its schema."""
 
 from pathlib import Path
 
@@ -14,24 +14,23 @@ from penstock.platform.control.postgres_schema import VERSION_TABLE, ensure_sche
 from penstock.platform.control.store import ControlStore
 from penstock.platform.errors import ControlError
 
-HEAD_REVISION = "0008"
-"""The newest migration; a test compares it with the files, so that opening need not load alembic."""
+HEAD_REVISION = "0001"
+"""The newest migration; a test compares it with the files, so that opening the store need not import alembic."""
 
 MIGRATION_LOCK_KEY = 0x70656E73
-"""Names the advisory lock on PostgreSQL under which one process at a time migrates."""
+"""Key of the PostgreSQL advisory lock that serializes migrations."""
 
 MIGRATION_TIMEOUT_S = 3600.0
-"""How long one statement of a migration may take, or another process that migrates."""
+"""How long one statement of a migration, or the migration of another process, may take."""
 
 
 def open_control_store(
     url: str, secret_reference: str = "", query_timeout_s: float = QUERY_TIMEOUT_S
 ) -> ControlStore:
-    """The store at `url`, with today's schema. ControlError where it cannot be reached or is newer.
+    """Open the store at `url` with the current schema. Raises ControlError if it is unavailable or newer.
 
-    `secret_reference` is the place of a PostgreSQL user's password; without it libpq looks where it always does.
-    No call waits longer than `query_timeout_s` for a statement's answer, but for a migration: that takes what it
-    takes.
+    `secret_reference` refers to the password of the PostgreSQL user; without it, libpq uses its own defaults. No
+    call waits longer than `query_timeout_s` for a statement, except for a migration.
     """
     engine = create_store_engine(url, secret_reference, query_timeout_s)
     try:
@@ -41,7 +40,7 @@ def open_control_store(
         engine.dispose()
         shown_url, cause = engine.url.render_as_string(hide_password=True), str(error.orig).splitlines()[0]
         raise ControlError(
-            f"the control store {shown_url} cannot be opened ({cause}): is the server up, the disk writable?"
+            f"cannot open the control store {shown_url} ({cause}); check the server, or the permissions of the file"
         ) from None
     except ControlError:
         engine.dispose()
@@ -58,12 +57,12 @@ def _migrate_with_long_timeout(url: str, secret_reference: str) -> None:
 
 
 def control_store_exists(url: str) -> bool:
-    """Whether there is a store to look into; opening one that is a file would make it."""
+    """Whether the store exists; opening a SQLite store would create its file."""
     return not url.startswith("sqlite:///") or Path(url.removeprefix("sqlite:///")).exists()
 
 
 def read_revision(engine: Engine) -> str | None:
-    """Which migration the store is at; None for an empty one."""
+    """Return the migration revision of the store; None for an empty store."""
     with engine.connect() as connection:
         if not inspect(connection).has_table(VERSION_TABLE):
             return None
@@ -71,8 +70,8 @@ def read_revision(engine: Engine) -> str | None:
 
 
 def migrate_schema(engine: Engine, target: str = HEAD_REVISION) -> None:
-    """Bring the schema to `target`, in one transaction; a second process waits, and finds it done."""
-    # Alembic takes as long to import as a whole `penstock status` may: only who migrates pays for it.
+    """Migrate the schema to `target` in one transaction; a concurrent process waits and then has nothing to do."""
+    # Imported here, because alembic takes as long to import as `penstock status` may run.
     from alembic import command
     from alembic.config import Config
     from alembic.util.exc import CommandError
@@ -91,6 +90,6 @@ def migrate_schema(engine: Engine, target: str = HEAD_REVISION) -> None:
             command.upgrade(config, target)
         except CommandError as error:
             raise ControlError(
-                f"the control store's schema is not known to this version ({error}): "
-                "upgrade penstock here, or use the store that belongs to it"
+                f"this version does not know the schema of the control store ({error}); upgrade Penstock on this "
+                "machine, or use a store of this version"
             ) from None

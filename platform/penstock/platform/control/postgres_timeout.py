@@ -1,7 +1,7 @@
-"""Connections to PostgreSQL that wait for an answer for so long and no longer.
+"""PostgreSQL connections with a client-side timeout for each query.
 
-A server that hangs (stopped, or its disk is) keeps its connections: the kernel acknowledges for it, so that neither
-keepalives nor a limit of the server's own ever tell. Only who waits can know that it has been too long.
+A server that hangs keeps its connections, because its kernel still acknowledges packets. Neither keepalives nor the
+server's own timeouts detect this, so the client must limit its wait.
 """
 
 from typing import Any
@@ -11,15 +11,15 @@ from psycopg.abc import RV, PQGen
 
 
 class QueryTimeoutConnection(psycopg.Connection[Any]):
-    """Raises OperationalError where no answer has come for `query_timeout_s`, and is closed then.
+    """A connection that closes itself and raises OperationalError after `query_timeout_s` without a result.
 
-    Whether the server did what it was asked is not known then, as with one that died: it may do so later.
+    It is then unknown whether the server has executed the statement, or will do so later.
     """
 
     query_timeout_s: float = 60.0
 
     def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
-        """Wait for one answer."""
+        """Wait for one result."""
         timeout_s = self.query_timeout_s if timeout is None else timeout
         try:
             return super().wait(gen, interval, timeout_s)
@@ -28,14 +28,14 @@ class QueryTimeoutConnection(psycopg.Connection[Any]):
                 raise
             self.pgconn.finish()
             raise psycopg.OperationalError(
-                f"the server took the question and did not answer within {timeout_s:g} s: does it hang?"
+                f"the server accepted the query but did not answer within {timeout_s:g} s; check whether it hangs"
             ) from error
 
 
 def connect_with_timeout(
     query_timeout_s: float, *address: str, **connect_arguments: Any
 ) -> QueryTimeoutConnection:
-    """Connect, with that patience for each statement; `connect_timeout` is for the connecting itself."""
+    """Connect with this timeout for each statement; `connect_timeout` limits the connection attempt itself."""
     connection = QueryTimeoutConnection.connect(*address, **connect_arguments)
     connection.query_timeout_s = query_timeout_s
     return connection

@@ -1,4 +1,4 @@
-"""What the control store tells Dagster and people: sums over batches, and each stream at a glance."""
+"""Reports from the control store: sums over batches, and an overview of each stream."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -16,14 +16,14 @@ from penstock.platform.control.row_mapping import (
     to_stream_health,
 )
 from penstock.platform.control.store import ControlStore
-from penstock.platform.control.tables import batches, health, leases, streams, waiting
+from penstock.platform.control.tables import backlogs, batches, health, leases, streams
 
 
 @dataclass(frozen=True)
 class BatchSummary:
-    """The batches of one stream from `first` to `last`, summed; `newest` is the last of them.
+    """The sums of a stream's batches from `first` to `last`; `newest` is the last of them.
 
-    Of `replaced` of them a replay has taken back what they did.
+    `replaced` counts the batches whose results a replay has replaced.
     """
 
     stream: str
@@ -46,9 +46,9 @@ class BatchSummary:
 
 @dataclass(frozen=True)
 class StreamOverview:
-    """One stream: what is wanted, and since when; who writes it, what it last did, how it says it is doing.
+    """One stream: desired state and its time, lease, last batch, and reported health.
 
-    `waiting` is what waits for it where its host sees that, and no batch committed.
+    `backlog` is the backlog that the host reports while the stream commits no batch.
     """
 
     stream: str
@@ -57,22 +57,22 @@ class StreamOverview:
     lease: Lease | None
     last: BatchRecord | None
     health: StreamHealth | None
-    waiting: StreamBacklog | None = None
+    backlog: StreamBacklog | None = None
 
     @property
     def lag_records(self) -> int:
-        """How many records wait, as of its newest batch, or of now where it commits none."""
-        if self.waiting is not None:
-            return self.waiting.records
+        """The consumer lag in records: as of the newest batch, or as reported now if the stream commits none."""
+        if self.backlog is not None:
+            return self.backlog.records
         return 0 if self.last is None else self.last.lag_records
 
 
 def summarize_batches(
     store: ControlStore, stream: str, after_batch: int, before_batch: int | None = None
 ) -> BatchSummary | None:
-    """What a stream did after a batch (-1: from its first), and before another; None where it did nothing.
+    """Sum a stream's batches after one batch (-1: from the first) and before another; None if there are none.
 
-    Sums are the database's, over the table's key: what it costs follows the new batches, not the old ones.
+    The database computes the sums over the primary key, so the cost depends on the new batches only.
     """
     sum_columns = [func.coalesce(func.sum(batches.c[name]), 0).label(name) for name in _SUMMED_COLUMNS]
     conditions = [batches.c.stream == stream, batches.c.batch_id > after_batch]
@@ -89,7 +89,7 @@ def summarize_batches(
         row = dict(connection.execute(query).mappings().one())
         if not row["batches"]:
             return None
-        # The newest as counted: a batch that was committed in between belongs to the next summary.
+        # The newest batch of this summary: one that was committed meanwhile belongs to the next summary.
         newest_query = select(batches).where(batches.c.stream == stream, batches.c.batch_id == row["last"])
         record = from_batch_row(dict(connection.execute(newest_query).mappings().one()))
     panes = {timing: int(row.pop(f"panes_{timing}")) for timing in PANE_TIMINGS}
@@ -107,7 +107,7 @@ def summarize_batches(
 
 
 def count_reads_by_topic(store: ControlStore, summary: BatchSummary) -> Mapping[str, int]:
-    """How many records of each topic the batches of a summary read."""
+    """Count the records of each topic that the batches of a summary read."""
     is_of_stream = batches.c.stream == summary.stream
     query = select(batches.c.accounts).where(
         is_of_stream, batches.c.batch_id.between(summary.first, summary.last)
@@ -121,18 +121,18 @@ def count_reads_by_topic(store: ControlStore, summary: BatchSummary) -> Mapping[
 
 
 def count_result_rows(store: ControlStore, summary: BatchSummary) -> Mapping[str, int]:
-    """How many rows the batches of a summary gave to each table and topic; nothing where one does not tell.
+    """Count the rows that the batches of a summary wrote to each table and topic; empty if a batch has no counts.
 
-    A table of newest values is given a row for each window that a batch shows, however often it did before.
+    A table of latest values gets a row for each window that a batch updates.
     """
     is_of_stream = batches.c.stream == summary.stream
-    query = select(batches.c.given, batches.c.rows).where(
+    query = select(batches.c.result_rows, batches.c.rows).where(
         is_of_stream, batches.c.batch_id.between(summary.first, summary.last)
     )
     row_counts: Counter[str] = Counter()
     with store.engine.connect() as connection:
         for result_rows, rows in connection.execute(query):
-            if rows and not result_rows:  # a host of an older version wrote it
+            if rows and not result_rows:  # written without counts
                 return {}
             row_counts.update(result_rows)
     return row_counts
@@ -141,9 +141,9 @@ def count_result_rows(store: ControlStore, summary: BatchSummary) -> Mapping[str
 def summarize_in_intervals(
     store: ControlStore, stream: str, after_batch: int, step_ms: int, max_summaries: int
 ) -> Iterator[BatchSummary]:
-    """What a stream did after a batch, from old to new, in stretches of its batches' own clock.
+    """Yield summaries of a stream's batches after a batch, oldest first, by intervals of batch time.
 
-    A stretch is no longer than `step_ms`, unless there would be more than about `most` of them.
+    An interval is at most `step_ms` long, unless that gives more than about `max_summaries` intervals.
     """
     if (span_ms := _batches_span_ms(store, stream, after_batch)) is None:
         return
@@ -157,7 +157,7 @@ def summarize_in_intervals(
 
 
 def _batches_span_ms(store: ControlStore, stream: str, after_batch: int) -> int | None:
-    """How long the batches after one took by their own clock; None where there is none."""
+    """Return the batch time from the first to the last batch after a batch; None if there is none."""
     clocks = select(batches.c.clock_ms).where(batches.c.stream == stream, batches.c.batch_id > after_batch)
     first_and_last_clock = [
         clocks.order_by(order).limit(1).scalar_subquery()
@@ -169,7 +169,7 @@ def _batches_span_ms(store: ControlStore, stream: str, after_batch: int) -> int 
 
 
 def _find_interval_end(store: ControlStore, stream: str, after_batch: int, step_ms: int) -> int | None:
-    """The first batch that is `step_ms` younger than the one after `after`; None where none is."""
+    """Return the first batch that is `step_ms` later than the one after `after_batch`; None if there is none."""
     conditions = batches.c.stream == stream, batches.c.batch_id > after_batch
     first_clock = (
         select(batches.c.clock_ms).where(*conditions).order_by(batches.c.batch_id).limit(1).scalar_subquery()
@@ -183,7 +183,7 @@ def _find_interval_end(store: ControlStore, stream: str, after_batch: int, step_
 
 
 def read_overview(store: ControlStore) -> list[StreamOverview]:
-    """Every stream that anybody asked for, or that ever wrote."""
+    """Return an overview of every stream with a desired state or a lease."""
     desired_by_stream = store.read_desired_states()
     with store.engine.connect() as connection:
         changed_at_by_stream = {row.stream: row.changed_at_ms for row in connection.execute(select(streams))}
@@ -195,7 +195,7 @@ def read_overview(store: ControlStore) -> list[StreamOverview]:
             for row in connection.execute(select(health)).mappings()
         }
         backlog_by_stream = {
-            row["stream"]: StreamBacklog(**row) for row in connection.execute(select(waiting)).mappings()
+            row["stream"]: StreamBacklog(**row) for row in connection.execute(select(backlogs)).mappings()
         }
         rows = connection.execute(_select_newest_batches()).mappings()
         last_batch_by_stream = {row["stream"]: from_batch_row(dict(row)) for row in rows}
@@ -207,7 +207,7 @@ def read_overview(store: ControlStore) -> list[StreamOverview]:
             lease=lease_by_stream.get(stream),
             last=last_batch_by_stream.get(stream),
             health=health_by_stream.get(stream),
-            waiting=_current_backlog(
+            backlog=_current_backlog(
                 backlog_by_stream.get(stream), lease_by_stream.get(stream), last_batch_by_stream.get(stream)
             ),
         )
@@ -218,14 +218,14 @@ def read_overview(store: ControlStore) -> list[StreamOverview]:
 def _current_backlog(
     backlog: StreamBacklog | None, lease: Lease | None, last_batch: BatchRecord | None
 ) -> StreamBacklog | None:
-    """What was said of records that wait, where it still is so: by who has the lease, and no batch came since."""
+    """Return the backlog if it is current: reported by the lease holder, and no batch was committed since."""
     if backlog is None or lease is None or backlog.epoch != lease.epoch or not backlog.records:
         return None
     return backlog if backlog.batch_id == (-1 if last_batch is None else last_batch.batch_id) else None
 
 
 def _select_newest_batches() -> Select[Any]:
-    """The newest batch of each stream, by one statement that goes down the table's key once a stream."""
+    """Select the newest batch of each stream, with one key lookup per stream."""
     known_streams = select(streams.c.stream).union(select(leases.c.stream)).subquery()
     stream_batches = batches.alias()
     newest_batch_id = select(func.max(stream_batches.c.batch_id)).where(
@@ -242,7 +242,7 @@ _SUMMED_COLUMNS = (*ACCOUNT_COUNTS, *(f"panes_{timing}" for timing in PANE_TIMIN
 
 
 def read_batch_history(store: ControlStore, stream: str) -> list[BatchRecord]:
-    """Every batch of a stream that the store knows and no replay replaced, from old to young."""
+    """Return a stream's batches that no replay has replaced, oldest first."""
     conditions = batches.c.stream == stream, ~batches.c.replaced
     query = select(batches).where(*conditions).order_by(batches.c.batch_id)
     with store.engine.connect() as connection:
@@ -250,7 +250,7 @@ def read_batch_history(store: ControlStore, stream: str) -> list[BatchRecord]:
 
 
 def has_written_rows(store: ControlStore, stream: str) -> bool:
-    """Whether a stream ever wrote a row."""
+    """Whether a stream has written a row."""
     query = select(batches.c.batch_id).where(batches.c.stream == stream, batches.c.rows > 0).limit(1)
     with store.engine.connect() as connection:
         return connection.execute(query).first() is not None

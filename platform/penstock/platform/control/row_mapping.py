@@ -1,4 +1,4 @@
-"""Between the host's dataclasses and the store's rows."""
+"""Conversion between batch records and rows of the store."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -13,10 +13,10 @@ PANE_TIMINGS = ("early", "on_time", "late", "retract", "replaced")
 
 
 def to_batch_row(record: BatchRecord) -> dict[str, Any]:
-    """A batch as the table holds it. ValueError for panes of a timing that has no column."""
+    """Return the row of a batch. Raises ValueError for a pane timing without a column."""
     if unknown_timings := set(record.panes) - set(PANE_TIMINGS):
         raise ValueError(
-            f"panes of {sorted(unknown_timings)} cannot be written down: the timings are {PANE_TIMINGS}"
+            f"unknown pane timings {sorted(unknown_timings)}; known timings: {', '.join(PANE_TIMINGS)}"
         )
     count_sums = {name: sum(getattr(account, name) for account in record.accounts) for name in ACCOUNT_COUNTS}
     pane_counts = {f"panes_{timing}": record.panes.get(timing, 0) for timing in PANE_TIMINGS}
@@ -32,7 +32,7 @@ def to_batch_row(record: BatchRecord) -> dict[str, Any]:
         "lag_records": record.lag_records,
         "state_rows": record.state_rows,
         "state": {stage: dict(size) for stage, size in record.state.items()},
-        "given": dict(record.result_rows),
+        "result_rows": dict(record.result_rows),
         "duration_ms": sum(record.durations_ms.values()),
         "durations_ms": dict(record.durations_ms),
         **count_sums,
@@ -41,7 +41,7 @@ def to_batch_row(record: BatchRecord) -> dict[str, Any]:
 
 
 def from_batch_row(row: Mapping[str, Any]) -> BatchRecord:
-    """The batch that a row was made from; a timing without panes is not mentioned."""
+    """Return the batch of a row, without timings that have no panes."""
     pane_counts = {timing: row[f"panes_{timing}"] for timing in PANE_TIMINGS if row[f"panes_{timing}"]}
     return BatchRecord(
         stream=row["stream"],
@@ -57,7 +57,7 @@ def from_batch_row(row: Mapping[str, Any]) -> BatchRecord:
         durations_ms=row["durations_ms"],
         state_rows=row["state_rows"],
         state=row["state"],
-        result_rows=row["given"],
+        result_rows=row["result_rows"],
     )
 
 

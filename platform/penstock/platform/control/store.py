@@ -1,4 +1,4 @@
-"""The control store as hosts and commands use it. Every call is a transaction of its own."""
+"""The control store for hosts and commands. Every call is a separate transaction."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -17,34 +17,35 @@ from penstock.engine.host.control import (
 )
 from penstock.platform.control.database_engine import build_insert
 from penstock.platform.control.row_mapping import from_batch_row, to_batch_row, to_stream_health
-from penstock.platform.control.tables import batches, health, hosts, leases, streams, waiting
+from penstock.platform.control.tables import backlogs as backlogs_table
+from penstock.platform.control.tables import batches, health, hosts, leases, streams
 
 MAX_LEASE_MS = 600_000
-"""Twice what a setting may say, for clocks that differ."""
+"""Twice the longest lease that the settings allow, as tolerance for clock differences."""
 
 
 class ControlStore:
-    """Keeps the promises of `penstock.engine.host.control.HostControl`, and lets people say what should run.
+    """Implements `penstock.engine.host.control.HostControl`, and stores the desired states of streams.
 
-    Leases compare clocks of several hosts: keep these within a fraction of the lease's length.
+    Leases compare the clocks of several hosts. Keep their difference well below the length of a lease.
     """
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close all connections."""
         self.engine.dispose()
 
     def acquire_lease(self, stream: str, holder: str, now_ms: int, ttl_ms: int) -> Lease | None:
-        """Take the lease where it is free, expired or already the holder's; None while another has it.
+        """Acquire the lease if it is free, expired or already the holder's; None while another holder has it.
 
-        One that is to last longer than any may is of before a clock went back: whoever has it renews it by that
-        clock, and whoever was killed with it would be waited for until the clock is there again.
+        A lease that expires later than any lease may is from before a clock was set back, and counts as expired.
+        A live holder renews it with the new clock; otherwise nothing could acquire it until the clock catches up.
         """
         expires_at_ms = now_ms + ttl_ms
         with self.engine.begin() as connection:
-            # One statement decides and takes, so that of two hosts at the same moment one comes second.
+            # One statement checks and acquires, so that only one of two concurrent hosts succeeds.
             insert = build_insert(connection, leases).values(
                 stream=stream, holder=holder, epoch=1, expires_at_ms=expires_at_ms
             )
@@ -61,21 +62,21 @@ class ControlStore:
         return None if epoch is None else Lease(stream, holder, epoch, expires_at_ms)
 
     def renew_lease(self, lease: Lease, now_ms: int, ttl_ms: int) -> bool:
-        """Prolong the lease, also one that ran out but was not taken. False once lost or given back."""
+        """Renew the lease, even an expired one that no other holder took. False if it is lost or released."""
         changed_rows = self._update_lease(lease, now_ms + ttl_ms)
         return changed_rows == 1
 
     def release_lease(self, lease: Lease) -> None:
-        """Give the lease back; its epoch stays, so that the next one is higher."""
+        """Release the lease; its epoch stays, so that the next epoch is higher."""
         self._update_lease(lease, 0)
 
     def read_lease(self, stream: str) -> Lease | None:
-        """Who has the lease, expired or not; None where nobody ever had."""
+        """Return the lease of a stream, expired or not; None if there never was one."""
         row = self._read_row(leases, stream)
         return None if row is None else Lease(**row)
 
     def read_desired_states(self) -> Mapping[str, DesiredState]:
-        """What should run, by stream."""
+        """Return the desired states by stream."""
         with self.engine.connect() as connection:
             rows = connection.execute(select(streams)).all()
         return {
@@ -85,9 +86,10 @@ class ControlStore:
     def set_desired_state(
         self, stream: str, desired: DesiredRunState, now_ms: int, *, restart: bool = False
     ) -> DesiredState:
-        """Say what should become of a stream. Said again it changes nothing, unless it is to be done anew.
+        """Set the desired state of a stream. The same state again changes nothing, unless `restart` is set.
 
-        Anew, and another than before, it is two revisions higher, so that no host takes it for a mere change.
+        A restart with another desired state raises the revision by two, so that hosts see it as a restart and not
+        as a mere change.
         """
         revision_step = case((streams.c.desired == desired.value, 1), else_=2) if restart else 1
         with self.engine.begin() as connection:
@@ -111,7 +113,7 @@ class ControlStore:
     def set_desired_state_after(
         self, previous_state: DesiredState, desired: DesiredRunState, now_ms: int
     ) -> DesiredState | None:
-        """Say what should become of a stream, unless anybody did since a wish: then that holds, and it is None."""
+        """Set the desired state if it has not changed since `previous_state`; otherwise keep it and return None."""
         change = update(streams).where(
             streams.c.stream == previous_state.stream, streams.c.revision == previous_state.revision
         )
@@ -129,20 +131,20 @@ class ControlStore:
         )
 
     def record_batch(self, record: BatchRecord) -> None:
-        """Write a batch down, once: a record of the same stream and batch is left as it is."""
+        """Insert the record of a batch; an existing record of the same stream and batch stays as it is."""
         with self.engine.begin() as connection:
             connection.execute(
                 build_insert(connection, batches).values(to_batch_row(record)).on_conflict_do_nothing()
             )
 
     def mark_batches_replaced(self, stream: str, before_batch: int) -> None:
-        """Know that what the batches of a stream before one did is replaced: they are history for Dagster alone."""
+        """Mark a stream's batches before one as replaced by a replay. They remain as history for Dagster."""
         with self.engine.begin() as connection:
             is_replaced = (batches.c.stream == stream) & (batches.c.batch_id < before_batch)
             connection.execute(update(batches).where(is_replaced).values(replaced=True))
 
     def read_last_batch(self, stream: str) -> BatchRecord | None:
-        """The newest record of a stream."""
+        """Return the newest batch of a stream; None if there is none."""
         newest = (
             select(batches).where(batches.c.stream == stream).order_by(batches.c.batch_id.desc()).limit(1)
         )
@@ -151,7 +153,7 @@ class ControlStore:
         return None if row is None else from_batch_row(dict(row))
 
     def report_health(self, stream_health: StreamHealth) -> None:
-        """Say how a stream is doing; replaces what was said of it before, unless a host that came later said it."""
+        """Store the health of a stream, unless a host with a higher epoch has reported it."""
         reason = _escape_text(stream_health.reason)
         values = {
             "state": stream_health.state.value,
@@ -168,32 +170,34 @@ class ControlStore:
             )
 
     def read_health(self, stream: str) -> StreamHealth | None:
-        """How a stream is doing, as last told; None where nothing was."""
+        """Return the last reported health of a stream; None if there is none."""
         row = self._read_row(health, stream)
         return None if row is None else to_stream_health(row)
 
     def report_lost(self, lost: StreamHealth) -> None:
-        """See Control. There is nothing to write: the host that has the stream now says how it is doing."""
+        """See HostControl. Writes nothing: the current lease holder reports the stream's health."""
 
     def report_backlogs(self, backlogs: Sequence[StreamBacklog]) -> None:
-        """Say which streams commit nothing while records wait; a host that came later is not contradicted."""
+        """Store the backlogs of streams that commit no batch, unless a higher epoch has reported one."""
         if not backlogs:
             return
         with self.engine.begin() as connection:
-            insert = build_insert(connection, waiting).values([asdict(backlog) for backlog in backlogs])
+            insert = build_insert(connection, backlogs_table).values(
+                [asdict(backlog) for backlog in backlogs]
+            )
             new_values = {
                 name: insert.excluded[name] for name in ("batch_id", "records", "since_ms", "epoch")
             }
             connection.execute(
                 insert.on_conflict_do_update(
-                    index_elements=[waiting.c.stream],
+                    index_elements=[backlogs_table.c.stream],
                     set_=new_values,
-                    where=waiting.c.epoch <= insert.excluded["epoch"],
+                    where=backlogs_table.c.epoch <= insert.excluded["epoch"],
                 )
             )
 
     def report_host(self, report: HostReport) -> None:
-        """Say that a host is there; replaces what it said before."""
+        """Store the report of a host, replacing its earlier one."""
         values = {
             "address": report.address,
             "began_at_ms": report.began_at_ms,
@@ -204,7 +208,7 @@ class ControlStore:
             connection.execute(insert.on_conflict_do_update(index_elements=[hosts.c.host], set_=values))
 
     def read_hosts(self) -> list[HostReport]:
-        """Every host that was ever heard of and not forgotten, the newest last."""
+        """Return the reports of all hosts that maintenance has not deleted, the newest last."""
         with self.engine.connect() as connection:
             rows = connection.execute(select(hosts).order_by(hosts.c.began_at_ms)).mappings()
             return [HostReport(**row) for row in rows]
@@ -226,5 +230,5 @@ class ControlStore:
 
 
 def _escape_text(text: str) -> str:
-    """A text as either database takes it: what one's own code said of a record may hold anything."""
+    """Escape what a database cannot store as text: error messages of user code may contain anything."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")

@@ -1,4 +1,4 @@
-"""The control store's tables. Times are milliseconds of UTC; changes here need a migration beside."""
+"""The control store's tables. Times are milliseconds of UTC. Every change here needs a migration."""
 
 from sqlalchemy import (
     JSON,
@@ -47,8 +47,8 @@ health = Table(
     Column("epoch", BigInteger, nullable=False, server_default=text("0")),
 )
 
-waiting = Table(
-    "waiting",
+backlogs = Table(
+    "backlogs",
     metadata,
     Column("stream", String(200), primary_key=True),
     Column("batch_id", BigInteger, nullable=False),
@@ -94,7 +94,7 @@ batches = Table(
     Column("durations_ms", JSON, nullable=False),
     Column("state_rows", BigInteger, nullable=False, server_default=text("0")),
     Column("state", JSON, nullable=False, server_default=text("'{}'")),
-    Column("given", JSON, nullable=False, server_default=text("'{}'")),
-    # A replay took the place of what it did: no table has that any more, and Dagster may not know of it yet.
+    Column("result_rows", JSON, nullable=False, server_default=text("'{}'")),
+    # A replay has replaced the results of the batch. Dagster may not have seen the batch yet.
     Column("replaced", Boolean, nullable=False, server_default=false()),
 )

@@ -1,1 +1,1 @@
-"""Where columns come from: lineage for Dagster, OpenLineage and the expectations page."""
+"""Column lineage for Dagster, OpenLineage and the page of expectation suites."""

@@ -1,8 +1,8 @@
-"""From which fields of which topics a column of a result is made, and which it shows: the same for all who ask.
+"""Column lineage: the topic fields that a result column is computed from, and those whose values it shows.
 
-Followed through stages, joins, `select`, and SQL whose text tells (`projections.py`). What cannot be followed is
-taken to be made from everything that the stage reads, and to show it: what a function makes of a person's records
-tells of that person until somebody says otherwise. A function over frames is taken to leave a name what it was.
+Lineage follows stages, joins, `select`, and simple SQL (`sql_projection.py`). Anything else counts as computed from
+every column that the stage reads, and as showing all of them, so personal data is never missed. A function over
+DataFrames is assumed to keep the meaning of a column that keeps its name.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,12 +37,12 @@ from penstock.engine.plan.steps import FilterStep
 from penstock.platform.lineage.sql_projection import SelectItem, parse_select
 
 TopicField = tuple[str, str]
-"""A topic, and one of its fields."""
+"""A topic and one of its fields."""
 
 
 @dataclass(frozen=True)
 class ColumnOrigin:
-    """The fields that a column is made from, and those whose values it shows, or may show."""
+    """The fields that a column is computed from, and those whose values it shows or may show."""
 
     source_fields: frozenset[TopicField] = frozenset()
     visible_fields: frozenset[TopicField] = frozenset()
@@ -54,36 +54,36 @@ class ColumnOrigin:
 
     @property
     def hidden(self) -> "ColumnOrigin":
-        """The same of a column that shows none of it, as a count or a mean."""
+        """The origin without visible fields, for a count or a mean."""
         return ColumnOrigin(self.source_fields)
 
 
 def merge_origins(origins: Iterable[ColumnOrigin]) -> ColumnOrigin:
-    """Return what columns are made from when one is made of all of them."""
+    """Return the origin of a column that is computed from all of these."""
     return reduce(ColumnOrigin.__or__, origins, ColumnOrigin())
 
 
 @dataclass(frozen=True)
 class OriginsByColumn:
-    """The columns that there are, by name, and where a column is from that nobody has named."""
+    """The origins of known columns by name, and the origin of any other column."""
 
     by_name: Mapping[str, ColumnOrigin]
     unnamed_origin: ColumnOrigin = field(default_factory=ColumnOrigin)
 
     def find_origin(self, name: str) -> ColumnOrigin:
-        """Return where a column is from."""
+        """Return the origin of a column."""
         return self.by_name.get(name, self.unnamed_origin)
 
     @property
     def merged_origin(self) -> ColumnOrigin:
-        """What a column is made from that may be made from any of them."""
+        """The origin of a column that may be computed from any of the columns."""
         return merge_origins([*self.by_name.values(), self.unnamed_origin])
 
 
 def trace_column_origins(plan: Plan, stage: Stage, output: str | None = None) -> dict[str, ColumnOrigin]:
-    """Return where the key and the values of a stage are from, in their order; a count is from no field.
+    """Return the origins of a stage's key and value columns, in their order; a count has no origin.
 
-    Of a function that tells rows to several places, `output` names one. Columns that every pane has are left out.
+    `output` names a side output of a stateful function. The columns that every pane has are not included.
     """
     input_columns = {
         name: _apply_steps(stage.steps, _apply_steps(stage.steps_of_input(name), _trace_input(plan, name)))
@@ -147,7 +147,7 @@ def _aggregate_origin(aggregate: Aggregate, input_columns: Mapping[str, OriginsB
 
 
 def list_visible_fields(aggregate: Aggregate) -> tuple[str, ...]:
-    """The fields whose values an aggregate shows as they are; a count or a mean shows none of them."""
+    """List the fields whose values an aggregate shows unchanged; a count or a mean shows none."""
     match aggregate:
         case Min(name) | Max(name) | First(name) | Last(name) | Collect(name):
             return (name,)
@@ -186,7 +186,7 @@ def _apply_step(columns: OriginsByColumn, step: Step) -> OriginsByColumn:
 
 
 def _apply_selection(columns: OriginsByColumn, select_items: Iterable[SelectItem]) -> OriginsByColumn:
-    """The columns of a SELECT; Spark does not tell names apart that are written otherwise."""
+    """Return the columns of a SELECT. Column names are case-insensitive, as in Spark."""
     origins_by_lower_name = {name.lower(): origin for name, origin in columns.by_name.items()}
     selected_origins: dict[str, ColumnOrigin] = {}
     unnamed_origin = ColumnOrigin()

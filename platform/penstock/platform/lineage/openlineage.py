@@ -1,6 +1,6 @@
-"""What OpenLineage is told: a run of a stream for each report of its batches, from its topics to its tables.
+"""OpenLineage events: one run for each reported range of a stream's batches, from its topics to its tables.
 
-The id of a run is made from the stream and its batches, so that one which is told twice is the same run.
+The run ID is derived from the stream and the batch range, so reporting a range twice gives the same run.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from openlineage.client.facet_v2 import column_lineage_dataset
 
 PRODUCER_URI = "urn:penstock"
-"""Who tells, as a URI."""
+"""The producer of the events, as a URI."""
 
 
 @dataclass(frozen=True)
 class DatasetNamespaces:
-    """What datasets are filed under: topics by their broker, tables by their warehouse, jobs by a name."""
+    """The namespaces of datasets and jobs: topics by broker, tables by warehouse, jobs by name."""
 
     job_namespace: str
     brokers: str
@@ -45,7 +45,7 @@ class DatasetNamespaces:
 
     @property
     def table_namespace(self) -> str:
-        """The namespace of tables: an object store's own, or this machine's files."""
+        """The namespace of tables: the object store, or `file` for this machine."""
         return self.warehouse if "://" in self.warehouse else "file"
 
 
@@ -58,10 +58,10 @@ def build_run_event(
     contracts_by_topic: Mapping[str, Contract],
     namespaces: DatasetNamespaces,
 ) -> "RunEvent":
-    """Return the event that tells of some batches of a stream.
+    """Return the run event for a range of a stream's batches.
 
-    `read` says how many records they read, by topic, and `written` how many rows they gave, by table: those that
-    are not in it are told without a count. Topics that panes are published to stand there as an outcome calls them.
+    `records_read` has record counts by topic, and `rows_written` row counts by table. A table without a count is
+    reported without statistics. Topics with published panes have the names that a batch outcome gives them.
     """
     from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
     from openlineage.client.facet_v2 import documentation_job, job_type_job
@@ -83,7 +83,7 @@ def build_run_event(
 
 
 def create_client(settings: LineageSettings) -> "OpenLineageClient":
-    """Return the official client, made for where the settings say."""
+    """Return the OpenLineage client for the configured file or URL."""
     from openlineage.client import OpenLineageClient
     from openlineage.client.transport.file import FileConfig, FileTransport
     from openlineage.client.transport.http import ApiKeyTokenProvider, HttpConfig, HttpTransport
@@ -94,7 +94,7 @@ def create_client(settings: LineageSettings) -> "OpenLineageClient":
         return OpenLineageClient(transport=FileTransport(FileConfig(log_file_path=str(path), append=True)))
     config = HttpConfig(url=settings.to)
     if settings.key:
-        key = read_secret(settings.key, "The key of the receiver of lineage")
+        key = read_secret(settings.key, "The API key of the OpenLineage receiver")
         config = HttpConfig(url=settings.to, auth=ApiKeyTokenProvider({"apiKey": key}))
     return OpenLineageClient(transport=HttpTransport(config))
 
@@ -126,7 +126,7 @@ def _build_inputs(
 
 
 def contract_facets(contract: Contract) -> dict[str, Any]:
-    """Return what a contract says of its topic: fields and their meaning, which tell of a person, and the owner."""
+    """Return the facets of a contract: the schema with descriptions, personal fields as tags, and the owner."""
     from openlineage.client.facet_v2 import ownership_dataset, schema_dataset, tags_dataset
 
     schema_fields = [
@@ -196,7 +196,7 @@ def _build_column_lineage(
 
 
 def _output_statistics(row_count: int | None) -> dict[str, Any]:
-    """How many rows a table was given, where that is known."""
+    """Return the statistics facet of a table; empty if the row count is unknown."""
     from openlineage.client.facet_v2 import output_statistics_output_dataset
 
     if row_count is None:

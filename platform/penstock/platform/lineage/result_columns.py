@@ -1,4 +1,4 @@
-"""The columns of results: type, what made it, from which fields, and whether it tells of a person."""
+"""Descriptions of result columns: type, computation, origin, and whether the column is personal."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
@@ -31,32 +31,32 @@ from penstock.platform.lineage.column_origins import ColumnOrigin, TopicField, t
 from penstock.platform.lineage.sql_types import to_arrow_type, to_sql_type
 
 PANE_COLUMNS = (
-    ("window_start", "timestamp", "the window's first moment"),
-    ("window_end", "timestamp", "the first moment after the window"),
-    ("pane", "int", "0, 1, 2 … for each key and window"),
+    ("window_start", "timestamp", "start of the window (inclusive)"),
+    ("window_end", "timestamp", "end of the window (exclusive)"),
+    ("pane", "int", "number of the pane of its key and window, from 0"),
     ("timing", "string", "early, on_time or late"),
-    ("on_time_index", "int", "-1 for early panes, then 0, 1 …"),
-    ("final", "boolean", "whether nothing comes for the window after it"),
-    ("kind", "string", "insert, or retract for values that are taken back"),
-    ("records", "bigint", "how many records are in it"),
-    ("batch_id", "bigint", "the batch that wrote it"),
-    ("batch_clock", "timestamp", "the batch's clock"),
+    ("on_time_index", "int", "-1 for early panes, then 0, 1, …"),
+    ("final", "boolean", "whether it is the last pane of the window"),
+    ("kind", "string", "insert, or retract for retracted values"),
+    ("records", "bigint", "number of records in the pane"),
+    ("batch_id", "bigint", "ID of the batch that wrote the row"),
+    ("batch_clock", "timestamp", "batch time"),
     ("watermark", "timestamp", "the watermark after the batch"),
 )
 """The columns of every pane, after its key and its values."""
 
 REPLACED_COLUMNS = (
-    ("replaced_by_start", "timestamp", "the first moment of the session that swallowed it"),
-    ("replaced_by_end", "timestamp", "the first moment after that session"),
+    ("replaced_by_start", "timestamp", "start of the session that it was merged into"),
+    ("replaced_by_end", "timestamp", "end of that session (exclusive)"),
 )
-"""Columns of panes of sessions, where what was swallowed is not taken back."""
-WINDOW_NUMBER_COLUMNS = (("window_number", "bigint", "which of the key's windows it is, from 0"),)
-"""The column of panes of order windows."""
+"""Additional columns of session panes, if merged sessions are not retracted."""
+WINDOW_NUMBER_COLUMNS = (("window_number", "bigint", "number of the window of its key, from 0"),)
+"""Additional column of panes of record-ordered windows."""
 
 
 @dataclass(frozen=True)
 class ResultColumn:
-    """A column of a table. `said` is what made it; it is `personal` where it may show who a record is of."""
+    """A column of a table. `description` says how it is computed; `is_personal` whether it may show personal data."""
 
     name: str
     type: str
@@ -68,9 +68,9 @@ class ResultColumn:
 def describe_result_columns(
     plan: Plan, stage: Stage, sink: Sink, personal_fields: Collection[TopicField] = ()
 ) -> list[ResultColumn]:
-    """Return what a stage writes to a table: the key, its outputs, and what is told of every pane.
+    """Return the columns that a stage writes to a table: the key, the values, and the pane columns.
 
-    `personal` names fields, each with its topic, that tell of a person; a column that shows one does, too.
+    `personal_fields` names the personal fields of topics; a column that shows one of them is personal.
     """
     output = side_output_name(sink)
     types, column_origins, personal_set = (
@@ -105,12 +105,12 @@ def describe_result_columns(
 
 
 def side_output_name(sink: Sink) -> str | None:
-    """Whose rows of a function a table takes, where it tells them to several places; None for its own."""
+    """Return the name of the side output that a table receives; None for the main output."""
     return sink.output if isinstance(sink, PaneLog) else None
 
 
 def _extra_pane_columns(stage: Stage) -> tuple[tuple[str, str, str], ...]:
-    """What is told of the panes of some windows only."""
+    """Return the additional pane columns of the stage's window type."""
     if isinstance(stage.window, Sessions) and stage.accumulation != "retracting":
         return REPLACED_COLUMNS
     return WINDOW_NUMBER_COLUMNS if isinstance(stage.window, OrderWindow) else ()
@@ -119,13 +119,13 @@ def _extra_pane_columns(stage: Stage) -> tuple[tuple[str, str, str], ...]:
 def _describe_values(
     stage: Stage, types: Mapping[str, str], output: str | None
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield name and type of each value of a stage, and what made it."""
+    """Yield name, type and description of each value of a stage."""
     match stage.window:
         case StatefulFunction() as function:
-            description = f"told by {function.function.name}"
+            description = f"output of {function.function.name}"
             yield from ((c.name, c.type.lower(), description) for c in function.output_columns(output))
         case ChangelogWindows(columns=columns):
-            yield from ((c.name, c.type.lower(), "as it was published") for c in columns)
+            yield from ((c.name, c.type.lower(), "as published") for c in columns)
         case _:
             yield from (
                 (value.name, value.resolve_type(types), value.description)
@@ -134,9 +134,9 @@ def _describe_values(
 
 
 def resolve_field_types(plan: Plan, stage: Stage) -> dict[str, str]:
-    """The types of the fields that a stage finds after its steps, by contracts or from the stages before it.
+    """Return the types of a stage's fields after its steps, from contracts or from earlier stages.
 
-    A step whose text does not tell leaves a name the type that it had.
+    A step that cannot be analyzed keeps the type of each column name.
     """
     field_types: dict[str, str] = {}
     for name in stage.inputs:
@@ -148,7 +148,7 @@ def resolve_field_types(plan: Plan, stage: Stage) -> dict[str, str]:
 
 
 def _input_types(plan: Plan, name: str) -> dict[str, str]:
-    """The types of what is read from an input, or shown by a stage before."""
+    """Return the column types of an input: a source or an earlier stage."""
     source = next((each for each in plan.sources if each.name == name), None)
     if source is not None:
         return {column.name: column.type.lower() for column in source.columns}
@@ -175,7 +175,7 @@ def _types_after_step(types: dict[str, str], step: Step) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class StageValue:
-    """A column that a stage shows beside its key, what made it, and from which fields."""
+    """A value column of a stage: how it is computed, and from which fields."""
 
     name: str
     description: str
@@ -183,7 +183,7 @@ class StageValue:
     aggregate: Aggregate | None = None
 
     def resolve_type(self, types: Mapping[str, str]) -> str:
-        """Its type, where those of the fields are known; a joined column has the type of its field."""
+        """Return its type for these field types; a joined column has the type of its field."""
         return (
             types.get(self.source_fields[0], "string")
             if self.aggregate is None
@@ -192,7 +192,7 @@ class StageValue:
 
 
 def list_stage_values(stage: Stage) -> list[StageValue]:
-    """The columns that a stage computes, or takes from the two sides of its join."""
+    """List the value columns of a stage: its aggregates, or the columns of its join."""
     if stage.join is not None:
         join_columns = stage.join.columns
         return [
@@ -211,7 +211,7 @@ def list_stage_values(stage: Stage) -> list[StageValue]:
 
 
 def format_aggregate(aggregate: Aggregate) -> str:
-    """An aggregate as a person writes it: mean(temperature)."""
+    """Format an aggregate as in a definition, for example mean(temperature)."""
     if isinstance(aggregate, OfInput):
         return f"of({aggregate.input}, {format_aggregate(aggregate.aggregate)})"
     return f"{type(aggregate).__name__.lower()}({', '.join(aggregate_fields(aggregate))})"

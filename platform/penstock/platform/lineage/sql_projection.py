@@ -1,4 +1,4 @@
-"""What a SELECT over `input` makes of its columns, as far as its text tells without Spark."""
+"""Analysis of a SELECT over `input`: its columns and the names they refer to, without Spark."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +22,7 @@ _UNSUPPORTED_KEYWORDS = {
     "window",
     "limit",
 }
-"""Words after which a SELECT is more than its list says."""
+"""Keywords of queries that the select list alone does not describe."""
 _EXPRESSION_KEYWORDS = {
     "as",
     "case",
@@ -43,28 +43,28 @@ _EXPRESSION_KEYWORDS = {
 
 @dataclass(frozen=True)
 class SqlToken:
-    """A word, a name in backticks, a literal, or a sign."""
+    """A word, a quoted name, a literal, or a symbol."""
 
     kind: str
     text: str
 
     def is_keyword(self, keyword: str) -> bool:
-        """Tell whether it is a word of SQL, however it is written."""
+        """Whether the token is this SQL keyword, in any case."""
         return self.kind == "word" and self.text.lower() == keyword
 
 
 @dataclass(frozen=True)
 class SelectItem:
-    """A column of the result, and the names that its expression has; `name` is None for all columns there are."""
+    """A column of the result and the names in its expression; `name` is None for `*`."""
 
     name: str | None
     referenced_names: frozenset[str]
 
 
 def parse_select(sql: str) -> list[SelectItem] | None:
-    """Return the columns of a SELECT over `input` alone; None where its text does not tell.
+    """Return the columns of a SELECT over `input` alone; None if the query cannot be analyzed.
 
-    Names are those of the text that may be columns: more than there are, and never fewer.
+    The referenced names may include words that are not columns, but never miss one.
     """
     tokens = list(_tokenize(sql))
     if (
@@ -90,7 +90,7 @@ def _tokenize(sql: str) -> Iterator[SqlToken]:
 def _split_tokens(
     tokens: Sequence[SqlToken], is_separator: Callable[[SqlToken], bool]
 ) -> Iterator[list[SqlToken]]:
-    """Yield what lies between tokens of a kind that no bracket holds."""
+    """Split tokens at the separators outside of brackets."""
     part: list[SqlToken] = []
     depth = 0
     for token in tokens:
@@ -104,7 +104,7 @@ def _split_tokens(
 
 
 def _is_plain_input(tokens: Sequence[SqlToken]) -> bool:
-    """Tell whether what follows FROM is `input`, and at most a condition."""
+    """Whether the FROM clause is `input` with at most a WHERE condition."""
     if (
         not tokens
         or not tokens[0].is_keyword("input")
@@ -116,7 +116,7 @@ def _is_plain_input(tokens: Sequence[SqlToken]) -> bool:
 
 
 def _parse_select_item(tokens: Sequence[SqlToken]) -> SelectItem | None:
-    """What one item of the list makes; None where that cannot be told."""
+    """Parse one item of the select list; None if it cannot be analyzed."""
     if not tokens:
         return None
     if tokens[-1].text == "*" and len(tokens) in (1, 3):

@@ -1,4 +1,4 @@
-"""What the page of expectations says of a topic or a table besides: its columns, and whom to ask."""
+"""Columns and owner of a topic or table, for the page of expectation suites."""
 
 from penstock.engine.plan import Plan
 from penstock.engine.tables.table_paths import result_path
@@ -12,7 +12,7 @@ from penstock.quality.expectations.suite import Suite
 
 
 def describe_columns(suite: Suite, plan: Plan | None) -> list[ColumnDescription]:
-    """The columns of what a suite is about, which `plan` writes; none where nobody does."""
+    """Describe the columns of a suite's topic or table; `plan` writes the table. Empty if no plan does."""
     if suite.topic is not None:
         contract = _find_contract(suite.topic)
         fields = () if contract is None else contract.fields
@@ -40,13 +40,13 @@ def describe_columns(suite: Suite, plan: Plan | None) -> list[ColumnDescription]
 
 
 def find_owner(settings: Settings, suite: Suite) -> str:
-    """Whom to ask: the owner that the topic's contract names, or that of the platform."""
+    """Return the owner in the topic's contract, otherwise the owner of the platform."""
     contract = None if suite.topic is None else _find_contract(suite.topic)
     return settings.dagster.owner if contract is None else contract.owner or settings.dagster.owner
 
 
 def list_personal_fields() -> set[tuple[str, str]]:
-    """The fields of topics, each with its topic, that tell of a person."""
+    """List the personal fields of all topics."""
     contracts = [
         loaded_contract
         for name in list_contract_names()
@@ -58,7 +58,7 @@ def list_personal_fields() -> set[tuple[str, str]]:
 
 
 def _find_contract(topic: str) -> Contract | None:
-    """The contract of a topic; None where it cannot be used, which its own check says."""
+    """Return the contract of a topic; None if it is invalid, which its own check reports."""
     try:
         return load_contract(topic)
     except ContractError:

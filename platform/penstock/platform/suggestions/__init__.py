@@ -1,1 +1,1 @@
-"""What somebody means who begins to type: looked up in the table of newest suggestions, and served as a page."""
+"""Hashtag completion: lookups in the table of the stream `hashtags`, and a web page."""

@@ -1,4 +1,4 @@
-"""The page and its answers, over HTTP on loopback."""
+"""HTTP server for the suggestion page, on the loopback interface."""
 
 import json
 import threading
@@ -19,12 +19,12 @@ StartResponse = Callable[[str, list[tuple[str, str]]], object]
 
 @contextmanager
 def serve_suggestions(lookup: SuggestionLookup, port: int) -> Iterator[str]:
-    """Answer while the context lasts; yields the address, whose port is another where 0 was asked for."""
+    """Serve until the block ends; yield the URL. Port 0 selects a free port."""
     try:
         server = make_server(LOOPBACK, port, create_application(lookup), WSGIServer, SilentRequestHandler)
     except OSError as error:
         raise PortTakenError(
-            f"nobody can listen at {LOOPBACK}:{port} ({error}); --port 0 takes a port that is free"
+            f"cannot listen at {LOOPBACK}:{port} ({error}); use --port 0 to select a free port"
         ) from None
     thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="suggestions", daemon=True)
     thread.start()
@@ -39,7 +39,7 @@ def serve_suggestions(lookup: SuggestionLookup, port: int) -> Iterator[str]:
 def create_application(
     lookup: SuggestionLookup,
 ) -> Callable[[dict[str, Any], StartResponse], Iterable[bytes]]:
-    """Return what answers `/` with the page, and `/suggest?typed=ra` with JSON."""
+    """Return the WSGI application: the page at `/`, JSON at `/suggest?prefix=ra`."""
 
     def handle_request(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         match environ["PATH_INFO"]:
@@ -47,24 +47,24 @@ def create_application(
                 start_response("200 OK", [("Content-Type", "text/html; charset=utf-8")])
                 return [PAGE_FILE.read_bytes()]
             case "/suggest":
-                prefix = parse_qs(environ.get("QUERY_STRING", "")).get("typed", [""])[0]
+                prefix = parse_qs(environ.get("QUERY_STRING", "")).get("prefix", [""])[0]
                 start_response(
                     "200 OK", [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
                 )
                 return [json.dumps(to_json(lookup, prefix)).encode()]
             case _:
                 start_response("404 Not Found", [("Content-Type", "text/plain")])
-                return [b"There is / and /suggest?typed=...\n"]
+                return [b"Not found. Use / or /suggest?prefix=...\n"]
 
     return handle_request
 
 
 def to_json(lookup: SuggestionLookup, prefix: str) -> dict[str, object]:
-    """Return the answer for a beginning, for programs."""
+    """Return the suggestions for a prefix as JSON data."""
     suggestion_set = lookup.suggest(prefix)
     bounds = {"window_start": suggestion_set.window_start, "window_end": suggestion_set.window_end}
     return {
-        "typed": prefix,
+        "prefix": prefix,
         "suggestions": suggestion_set.suggestions,
         **{name: None if bound is None else bound.isoformat() for name, bound in bounds.items()},
         "timing": suggestion_set.timing,
@@ -73,7 +73,7 @@ def to_json(lookup: SuggestionLookup, prefix: str) -> dict[str, object]:
 
 
 class SilentRequestHandler(WSGIRequestHandler):
-    """A request a second is no news."""
+    """A request handler without logging: the page sends a request every second."""
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the name is the base class's
-        """Say nothing."""
+        """Log nothing."""

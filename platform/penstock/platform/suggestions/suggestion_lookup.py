@@ -1,6 +1,6 @@
-"""Suggestions from a table that a stream keeps writing: what the newest whole minute says of each beginning.
+"""Suggestions from the table of a running stream: those of the newest complete window, by prefix.
 
-The table is read again when it has a new version, never more than that; an answer is what the last commit says.
+The table is read again only when it has a new version. An answer reflects the last commit.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ SUGGESTION_COLUMNS = ("typed", "window_start", "window_end", "suggestions", "tim
 
 @dataclass(frozen=True)
 class SuggestionSet:
-    """What is suggested, in which window, how final it is, and by which version of the table."""
+    """Suggestions with their window, the timing of the pane, and the version of the table."""
 
     suggestions: tuple[str, ...] = ()
     window_start: datetime | None = None
@@ -33,21 +33,21 @@ class SuggestionSet:
 
 
 class SuggestionLookup:
-    """Answers from one table; asked from several threads at once it answers one after the other."""
+    """Lookups in one table. Thread-safe: concurrent lookups run one after the other."""
 
     def __init__(self, address: str | StoragePath) -> None:
         table_path = parse_storage_path(address) if isinstance(address, str) else address
         if not is_delta_table(table_path):
             raise TableNotFoundError(
-                f"there is no table at {table_path} yet: `penstock stream start hashtags` runs the stream that "
-                "writes it, `penstock ingest tweets --rate 50` feeds it"
+                f"there is no table at {table_path} yet; start its stream with `penstock stream start hashtags` and "
+                "feed it with `penstock ingest tweets --rate 50`"
             )
         self._table = open_delta_table(table_path)
         self._suggestions_by_prefix: Mapping[str, SuggestionSet] = read_suggestions(self._table)
         self._lock = Lock()
 
     def suggest(self, prefix: str) -> SuggestionSet:
-        """Return what is suggested for a beginning; for one longer than any in the table, what goes on so."""
+        """Return the suggestions for a prefix; for a prefix longer than any in the table, the matching ones."""
         with self._lock:
             old_version = self._table.version()
             self._table.update_incremental()
@@ -60,7 +60,7 @@ class SuggestionLookup:
 
 
 def suggest_longer(suggestions_by_prefix: Mapping[str, SuggestionSet], prefix: str) -> SuggestionSet | None:
-    """Return what the longest beginning that is known suggests, as far as it goes on as was typed."""
+    """Return the suggestions of the longest known prefix that match the longer one."""
     for length in range(len(prefix) - 1, 0, -1):
         if (suggestion_set := suggestions_by_prefix.get(prefix[:length])) is not None:
             matching = tuple(
@@ -77,7 +77,7 @@ def suggest_longer(suggestions_by_prefix: Mapping[str, SuggestionSet], prefix: s
 
 
 def _read_newest_rows(table: DeltaTable) -> pa.Table:
-    """The rows of windows that begin within a window's length of the newest: what came before is not read."""
+    """Read only the rows of windows that start within one window length of the newest."""
     start, end = (newest_time_ms(table, name) for name in ("window_start", "window_end"))
     if start is None or end is None:
         return table.to_pyarrow_table(columns=list(SUGGESTION_COLUMNS))
@@ -85,9 +85,9 @@ def _read_newest_rows(table: DeltaTable) -> pa.Table:
 
 
 def read_suggestions(table: DeltaTable) -> dict[str, SuggestionSet]:
-    """Return what each beginning suggests in the newest window that covers a whole stretch of time, or nearly.
+    """Return the suggestions of each prefix from the newest nearly complete window.
 
-    Windows slide: the newest have only begun. So that one counts whose end is nearest to the newest moment.
+    Windows slide, so the newest ones have only started. The window that ends next is the most complete one.
     """
     rows = clamp_timestamps(_read_newest_rows(table))
     if not rows.num_rows:

@@ -1,4 +1,4 @@
-"""Run migrations on the connection that `open.migrate` hands over, inside its transaction."""
+"""Runs migrations on the connection and in the transaction of `open_store.migrate_schema`."""
 
 from alembic import context
 

@@ -139,7 +139,7 @@ class FreshnessMonitor:
 
     def _check_lag(self, stream_overview: StreamOverview, last_batch: BatchRecord) -> FreshnessResult:
         """Check the number of waiting records, and how long any waits without a batch (it hangs or fails)."""
-        limits, backlog = self._limits_for(stream_overview.stream), stream_overview.waiting
+        limits, backlog = self._limits_for(stream_overview.stream), stream_overview.backlog
         state, is_stalled = (
             f"{stream_overview.lag_records:,} records wait, limit {limits.max_lag_records:,}",
             False,
