@@ -1,5 +1,6 @@
 """State rows as `penstock state show` prints them: readable names, ISO times, and nothing for internal defaults."""
 
+import json
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -89,6 +90,8 @@ def _format_value(name: str, value: Any, *, is_key: bool, as_json: bool) -> Any:
             return _format_time(datetime.fromtimestamp(value / 1000, UTC))
         case datetime():
             return _format_time(value)
+        case str() if name == "timers":  # packed timers of a stateful function, as JSON
+            return _format_value(name, json.loads(value) or None, is_key=False, as_json=as_json)
         case float() if not as_json:
             return f"{value:.12g}"
         case list():
@@ -107,6 +110,8 @@ def _format_item(item: Any) -> Any:
             )
             for name, value in item.items()
         }
+    if isinstance(item, list):
+        return [_format_value("time", part, is_key=False, as_json=True) for part in item]
     return _format_value("", item, is_key=False, as_json=True)
 
 

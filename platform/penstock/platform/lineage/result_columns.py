@@ -56,7 +56,7 @@ WINDOW_NUMBER_COLUMNS = (("window_number", "bigint", "number of the window of it
 
 @dataclass(frozen=True)
 class ResultColumn:
-    """A column of a table. `description` says how it is computed; `is_personal` whether it may show personal data."""
+    """A column of a table. `is_personal` says whether it may show personal data."""
 
     name: str
     type: str

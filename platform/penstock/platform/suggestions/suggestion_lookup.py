@@ -39,7 +39,7 @@ class SuggestionLookup:
         table_path = parse_storage_path(address) if isinstance(address, str) else address
         if not is_delta_table(table_path):
             raise TableNotFoundError(
-                f"there is no table at {table_path} yet; start its stream with `penstock stream start hashtags` and "
+                f"there is no table at {table_path} yet; start it with `penstock stream start hashtags`, and "
                 "feed it with `penstock ingest tweets --rate 50`"
             )
         self._table = open_delta_table(table_path)
