@@ -21,10 +21,10 @@ from rich.progress import track
 from rich.table import Table
 
 from penstock.engine.batch.batch_engine import BatchEngine
-from penstock.engine.batch.batch_input import ACCOUNT_SCHEMA, BatchInput
+from penstock.engine.batch.batch_input import ACCOUNT_SCHEMA
 from penstock.engine.batch.engine_options import EngineOptions
 from penstock.engine.batch.input_watermarks import collect_watermark_rules
-from penstock.engine.batch.intent import BatchIntent, OffsetRange
+from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.batch.placement import DRIVER_ONLY, Placement
 from penstock.engine.batch.stream_tables import StreamTables
 from penstock.engine.batch.write_fence import WriteFence
@@ -131,12 +131,11 @@ class StateBench:
         span = OffsetRange("readings", 0, self._read, self._read + len(devices))
         self._read = span.end
 
-        def open_input(_: BatchIntent) -> BatchInput:
-            return StubBatchInput(self._stage, devices)
-
         number = 0 if self.engine.last_outcome is None else self.engine.last_outcome.batch_id + 1
         started = time.perf_counter()
-        self.engine.run_data_batch(number, 1_000_000 + number, (span,), open_input)
+        intent = self.engine.start_data_batch(number, 1_000_000 + number, (span,))
+        assert intent is not None
+        self.engine.run_data_batch(intent, StubBatchInput(self._stage, devices))
         return time.perf_counter() - started
 
     def build(self, windows: int) -> None:

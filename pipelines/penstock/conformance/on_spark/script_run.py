@@ -57,8 +57,9 @@ class ScriptRun:
         watermark = script_watermark(batch)
         if batch.records:
             ranges = (offset_range_of(batch.records),)
-            reading = readings[batch.id]
-            engine.run_data_batch(batch.id, batch.clock, ranges, lambda _: reading, watermark)
+            intent = engine.start_data_batch(batch.id, batch.clock, ranges, watermark)
+            if intent is not None:
+                engine.run_data_batch(intent, readings[batch.id])
         else:
             engine.run_tick(batch.clock, watermark)
         return read_open_windows(self.stage, engine.state_trees[self.stage.plan.name])

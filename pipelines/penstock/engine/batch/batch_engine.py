@@ -57,9 +57,6 @@ log = logging.getLogger(__name__)
 DEDUP_IDS_KEY = "/ids"
 """The key of the deduplication ids among an outcome's files; no table's name has a slash."""
 
-InputOpener = Callable[[BatchIntent], BatchInput]
-"""Opens the records of an intent."""
-
 
 class BatchEngine:
     """The batches of one stream. The caller runs one batch at a time."""
@@ -98,21 +95,21 @@ class BatchEngine:
                 self._forget_before(outcome.batch_id)  # an interrupted erasure did not do this
         pending_intent = self._pending_intent()
         if pending_intent is not None and pending_intent.kind == "tick":
-            self._run_batch(pending_intent, None)
+            self._run_tick(pending_intent)
 
-    def run_data_batch(
+    def start_data_batch(
         self,
         spark_batch: int,
         clock: int,
         ranges: tuple[OffsetRange, ...],
-        open_input: InputOpener,
         watermark: int | None = None,
         lookup_versions: Mapping[str, int] | None = None,
         *,
         unread_partitions: Collection[str] = (),
-    ) -> None:
-        """Run a batch of records, unless the state contains it already.
+    ) -> BatchIntent | None:
+        """Declare the intent of a batch of records, for `run_data_batch`; None if the state contains the batch.
 
+        A batch that was started before keeps its first intent, with its clock and lookup versions.
         `watermark` replaces the one that the records would produce; it never goes back. `lookup_versions` are the
         versions of the tables that lookups read; the newest ones by default. `unread_partitions` may hold records
         that were not read yet, so they do not count as idle.
@@ -122,10 +119,10 @@ class BatchEngine:
             and self.last_outcome.spark_batch is not None
             and spark_batch <= self.last_outcome.spark_batch
         ):
-            return
+            return None
         batch_clock, epoch = self._monotonic_clock(clock), self._fence.epoch
         versions = self._options.read_lookup_versions() if lookup_versions is None else lookup_versions
-        intent = BatchIntent(
+        requested = BatchIntent(
             self._next_batch_id(),
             "data",
             batch_clock,
@@ -136,7 +133,13 @@ class BatchEngine:
             versions,
             tuple(unread_partitions),
         )
-        self._run_batch(intent, open_input)
+        with bind_log_context(self._fence.stream, requested.batch_id):
+            return self._declare_intent(requested)
+
+    def run_data_batch(self, intent: BatchIntent, batch_input: BatchInput) -> None:
+        """Run a started batch over the records of its ranges."""
+        with bind_log_context(self._fence.stream, intent.batch_id):
+            self._run_and_publish(intent, batch_input)
 
     def run_tick(
         self, clock: int, watermark: int | None = None, *, unread_partitions: Collection[str] = ()
@@ -156,7 +159,7 @@ class BatchEngine:
                 watermark=watermark,
                 unread=tuple(unread_partitions),
             )
-            self._run_batch(intent, None)
+            self._run_tick(intent)
 
     @property
     def unfinished_batch(self) -> str:
@@ -192,11 +195,13 @@ class BatchEngine:
         """Return the intent after the last committed batch, if there is one."""
         return self._journal.read_intent(self._next_batch_id())
 
-    def _run_batch(self, requested: BatchIntent, open_input: InputOpener | None) -> None:
+    def _run_tick(self, requested: BatchIntent) -> None:
         with bind_log_context(self._fence.stream, requested.batch_id):
-            self._run_and_publish(requested, open_input)
+            intent = self._declare_intent(requested)
+            self._run_and_publish(intent, make_empty_input(self._graph.record_stages))
 
-    def _run_and_publish(self, requested: BatchIntent, open_input: InputOpener | None) -> None:
+    def _declare_intent(self, requested: BatchIntent) -> BatchIntent:
+        """Write the intent of a batch, or return the one that an earlier attempt wrote."""
         self._fence.ensure_held()
         self._check_contiguous(requested)
         intent = self._journal.declare_intent(requested)
@@ -208,7 +213,10 @@ class BatchEngine:
                 f"batch {intent.batch_id} was started with {intent.ranges}, but repeats {requested.ranges}",
                 "Stop every other host of this stream, and start it again",
             )
-        outcome = self._compute_and_decide(intent, open_input)
+        return intent
+
+    def _run_and_publish(self, intent: BatchIntent, batch_input: BatchInput) -> None:
+        outcome = self._compute_and_decide(intent, batch_input)
         self._fence.ensure_held()
         self._commit_and_report(outcome)
         log.debug(
@@ -234,11 +242,8 @@ class BatchEngine:
                     "Restore the checkpoint that belongs to this journal, or replay the stream into new tables",
                 )
 
-    def _compute_and_decide(self, intent: BatchIntent, open_input: InputOpener | None) -> BatchOutcome:
+    def _compute_and_decide(self, intent: BatchIntent, batch_input: BatchInput) -> BatchOutcome:
         stopwatch = Stopwatch()
-        batch_input = (
-            make_empty_input(self._graph.record_stages) if open_input is None else open_input(intent)
-        )
         result = self._poison_isolation.compute_isolated(
             intent,
             batch_input,

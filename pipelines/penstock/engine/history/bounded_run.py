@@ -14,7 +14,6 @@ import msgspec
 from penstock.core.clock import Clock
 from penstock.core.files import write_atomically
 from penstock.engine.batch.batch_engine import BatchEngine
-from penstock.engine.batch.batch_input import BatchInput
 from penstock.engine.batch.engine_options import EngineOptions
 from penstock.engine.batch.input_watermarks import collect_watermark_rules
 from penstock.engine.batch.intent import BatchIntent, OffsetRange
@@ -158,25 +157,21 @@ class BoundedRun:
         table_versions: Mapping[str, int],
     ) -> None:
         """Run a batch unless it has run already. Without `watermark`, the records advance the watermark."""
-        ranges = tuple(spans)
+        intent = self._engine.start_data_batch(number, clock, tuple(spans), watermark, table_versions)
+        if intent is not None:
+            self._engine.run_data_batch(intent, self._open_input(source, intent))
 
-        def open_input(intent: BatchIntent) -> BatchInput:
-            records, lookup_rows = (
-                source.read_records(ranges),
-                self._lookup_tables.rows_reader_at(intent.lookups),
-            )
-            return SparkBatchInput(
-                records,
-                self._plan.sources,
-                self._graph.first_record_stage,
-                intent.clock,
-                ranges,
-                lookup_rows=lookup_rows,
-                other_stages=self._graph.record_stages[1:],
-                writer_schemas=load_writer_schemas(self._plan.sources, self._schema_lookup),
-            )
-
-        self._engine.run_data_batch(number, clock, ranges, open_input, watermark, table_versions)
+    def _open_input(self, source: BoundedSource, intent: BatchIntent) -> SparkBatchInput:
+        return SparkBatchInput(
+            source.read_records(intent.ranges),
+            self._plan.sources,
+            self._graph.first_record_stage,
+            intent.clock,
+            intent.ranges,
+            lookup_rows=self._lookup_tables.rows_reader_at(intent.lookups),
+            other_stages=self._graph.record_stages[1:],
+            writer_schemas=load_writer_schemas(self._plan.sources, self._schema_lookup),
+        )
 
     def run_tick(self, clock: int, watermark: int | None = None) -> None:
         """Run a batch without records; `watermark` replaces the previous one."""

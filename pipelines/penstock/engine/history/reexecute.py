@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.engine.batch.batch_engine import BatchEngine, InputOpener
+from penstock.engine.batch.batch_engine import BatchEngine
 from penstock.engine.batch.batch_input import LATE_RECORD_SCHEMA, BatchInput
 from penstock.engine.batch.engine_options import EngineOptions
 from penstock.engine.batch.input_watermarks import collect_watermark_rules
@@ -133,10 +133,11 @@ def reexecute_batches(
                     writer_schemas=load_writer_schemas(plan.sources, schema_lookup),
                     batches=tuple(spans.values()),
                 )
-            open_input = _open_batch_input(scan, spans[number])
-            engine.run_data_batch(
-                number, batch.clock_ms, batch.ranges, open_input, batch.watermark, batch.table_versions
+            intent = engine.start_data_batch(
+                number, batch.clock_ms, batch.ranges, batch.watermark, batch.table_versions
             )
+            assert intent is not None  # the folder was empty
+            engine.run_data_batch(intent, _BatchShareInput(scan, spans[number], scan.stage))
     return panes
 
 
@@ -155,10 +156,6 @@ def group_batches_by_job(batches: Sequence[BatchToReexecute]) -> Iterator[list[t
         job_versions = batch.table_versions if batch.ranges else job_versions
     if job_batches:
         yield job_batches
-
-
-def _open_batch_input(scan: MultiBatchInput, batch: BatchRanges) -> InputOpener:
-    return lambda _intent: _BatchShareInput(scan, batch, scan.stage)
 
 
 def merge_ranges(batches: Sequence[BatchRanges]) -> tuple[OffsetRange, ...]:

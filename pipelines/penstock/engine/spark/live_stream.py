@@ -13,7 +13,6 @@ from py4j.protocol import Py4JError
 from penstock.core.clock import Clock
 from penstock.core.log_context import bind_log_context
 from penstock.engine.batch.batch_engine import BatchEngine
-from penstock.engine.batch.batch_input import BatchInput
 from penstock.engine.batch.engine_options import EngineOptions
 from penstock.engine.batch.input_watermarks import collect_watermark_rules, topic_of
 from penstock.engine.batch.intent import BatchIntent
@@ -248,27 +247,24 @@ class LiveStream:
         self._fence.ensure_held()  # a successor may have taken the checkpoint, which holds the ranges
         ranges = read_batch_ranges(self._checkpoint, spark_batch)
 
-        def open_input(intent: BatchIntent) -> BatchInput:
-            lookup_rows = self._lookup_tables.rows_reader_at(intent.lookups)
-            first_stage, *other_stages = self._first_stages
-            return SparkBatchInput(
-                frame,
-                self.plan.sources,
-                first_stage,
-                intent.clock,
-                ranges,
-                lookup_rows=lookup_rows,
-                other_stages=tuple(other_stages),
-                plan_cache=self._plan_cache,
-                writer_schemas=load_writer_schemas(self.plan.sources, self._config.schema_lookup),
-            )
+        intent = self._engine.start_data_batch(
+            spark_batch, self._clock(), ranges, unread_partitions=self._list_partitions_not_started()
+        )
+        if intent is not None:
+            self._engine.run_data_batch(intent, self._open_input(frame, intent))
 
-        self._engine.run_data_batch(
-            spark_batch,
-            self._clock(),
-            ranges,
-            open_input,
-            unread_partitions=self._list_partitions_not_started(),
+    def _open_input(self, frame: "DataFrame", intent: BatchIntent) -> SparkBatchInput:
+        first_stage, *other_stages = self._first_stages
+        return SparkBatchInput(
+            frame,
+            self.plan.sources,
+            first_stage,
+            intent.clock,
+            intent.ranges,
+            lookup_rows=self._lookup_tables.rows_reader_at(intent.lookups),
+            other_stages=tuple(other_stages),
+            plan_cache=self._plan_cache,
+            writer_schemas=load_writer_schemas(self.plan.sources, self._config.schema_lookup),
         )
 
     def _run_ticker(self) -> None:

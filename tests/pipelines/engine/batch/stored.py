@@ -195,13 +195,11 @@ class Bench:
         """Run a batch as a host would: records as Spark's batch of that number, none as a tick."""
         batch = replace(batch, records=tuple(map(self.of_its_source, batch.records)))
         if batch.records:
-            engine.run_data_batch(
-                batch.id,
-                batch.clock,
-                ranges(batch.records),
-                lambda intent: self.reading(batch, intent.clock),
-                unread_partitions=unread,
+            intent = engine.start_data_batch(
+                batch.id, batch.clock, ranges(batch.records), unread_partitions=unread
             )
+            if intent is not None:
+                engine.run_data_batch(intent, self.reading(batch, intent.clock))
         else:
             engine.run_tick(batch.clock, unread_partitions=unread)
 

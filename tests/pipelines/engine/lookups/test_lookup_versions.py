@@ -11,9 +11,8 @@ from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse, Killed, burni
 
 from penstock.conformance.reference.input_records import InputBatch
 from penstock.engine.batch.batch_engine import BatchEngine
-from penstock.engine.batch.batch_input import BatchInput
 from penstock.engine.batch.engine_options import EngineOptions
-from penstock.engine.batch.intent import BatchIntent, OffsetRange
+from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.batch.lookup_versions import PinnedLookups, read_pinned_lookups, split_by_versions
 from penstock.engine.plan import Column, LookupStep
 
@@ -35,17 +34,15 @@ class Looking(Bench):
         if not batch.records:
             engine.run_tick(batch.clock)
             return
-
-        def read(intent: BatchIntent) -> BatchInput:
-            self.saw.append((intent.batch_id, intent.lookups["latest/cards"]))
-            return self.reading(batch, intent.clock)
-
         spans = [
             OffsetRange("records", number, min(offsets), max(offsets) + 1)
             for number in (0, 1)
             if (offsets := [record.offset for record in batch.records if record.partition == number])
         ]
-        engine.run_data_batch(batch.id, batch.clock, tuple(spans), read)
+        intent = engine.start_data_batch(batch.id, batch.clock, tuple(spans))
+        if intent is not None:
+            self.saw.append((intent.batch_id, intent.lookups["latest/cards"]))
+            engine.run_data_batch(intent, self.reading(batch, intent.clock))
 
 
 def test_a_retried_batch_sees_the_version_of_its_first_run(tmp_path: Path) -> None:
