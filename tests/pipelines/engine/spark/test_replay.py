@@ -186,7 +186,7 @@ def test_a_replay_of_what_only_the_archive_still_has(
     more = readings(100, seed=7)
     send_more(life, more)
     short = life.replay(life.topic(), "short")
-    with pytest.raises(ReplayError, match=r"from offset 0, and the replay begins at 50\. Begin earlier"):
+    with pytest.raises(ReplayError, match=r"from offset 0, but the replay starts at 50\. Start earlier"):
         short.refuse_data_loss()
     files = open_file_source(spark, life.plan.sources[0], str(life.warehouse / "raw" / topic), "delta")
     replay = life.replay(ArchiveThenTopicSource(files, life.topic()))
