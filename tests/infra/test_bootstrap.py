@@ -169,7 +169,7 @@ def test_without_a_network_the_message_asks_for_one(
     monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{find_free_ports(1)[0]}/simple")
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")
-    with pytest.raises(BootstrapError, match="is there a network"):
+    with pytest.raises(BootstrapError, match="check the network"):
         bootstrap_checkout(checkout, "run")
     assert not is_environment_current(checkout, "run")
 

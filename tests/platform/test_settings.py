@@ -158,7 +158,7 @@ def test_clients_of_a_secured_broker_read_the_password_from_its_secret_reference
         "sasl.password": "canary",
         "ssl.ca.location": "/ca.pem",
     }
-    with pytest.raises(SecretError, match="Known are: host"):
+    with pytest.raises(SecretError, match="Known users: host"):
         kafka.client_config("topics")
     variables = settings_to_variables(loaded.settings, ["kafka", "spark"])
     shown = f"{loaded!r} {list(loaded.list_provenance())} {variables}"

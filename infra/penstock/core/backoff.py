@@ -1,8 +1,8 @@
-"""How long to wait before a program that ended is started again: it is never given up.
+"""Delays before an exited program is restarted. Restarts never stop.
 
-Decided here and done by the tether. The process manager's own way is to wait one second more each time
-and to give up after a number of tries, which turns a broker that is away for a while into a platform that
-stays down; and it counts a program that fails after a few seconds as well, and restarts it at once.
+The tether applies them. supervisord itself waits one second more each time and stops after a number of tries,
+so a short outage of the broker would leave the platform down. It also restarts a program that fails after a few
+seconds without any delay.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Client settings for a Kafka cluster, for librdkafka and for Spark's JVM.
 
-Passwords are read when a client is made, and are in what is returned: hand it to the client, and show it to
-nobody.
+Passwords are read when a client is created, and are part of the returned settings: pass them to the client, and
+never print them.
 """
 
 from __future__ import annotations
@@ -85,6 +85,6 @@ def _read_password(access: KafkaAccess, user: str) -> str:
             or "none"
         )
         raise SecretError(
-            f"Nothing says where the password of Kafka's user {user!r} is. Known are: {choices}."
+            f"There is no secret reference for the password of Kafka user {user!r}. Known users: {choices}."
         )
     return read_secret(reference, f"The password of Kafka's user {user}")

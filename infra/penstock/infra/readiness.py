@@ -1,7 +1,7 @@
-"""How a program tells whoever keeps it that it does its work now.
+"""Readiness of programs: how a program reports to its tether that it works.
 
-Having run for a while proves little: on a busy machine a program may take seconds to find that it cannot
-work. One that answers at no port says so by a file, of which its tether told it.
+A running process proves little: on a busy machine a program may fail only after seconds. A program without a port
+reports readiness by creating a file, whose path its tether passes in a variable.
 """
 
 import os

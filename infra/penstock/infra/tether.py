@@ -1,16 +1,15 @@
-"""Keeping one program running, and leaving nothing of it behind: `python -m penstock.infra.tether FILE`.
+"""Keeps one program running and leaves no process of it behind: `python -m penstock.infra.tether FILE`.
 
-What a tether promises:
-- the program is started again whenever it ends, after a pause (see backoff), until the tether is stopped;
-- SIGTERM to the tether stops the program by its own signal, and by force after its own time;
-- when the program ends, for whatever reason, every process that descends from it is ended too;
-- a process whose parent ended while the program runs is ended: nobody waits for it any more;
-- when the tether's parent ends, so do the tether, the program, and all that descends from them, at once;
-- when the tether itself is killed, so is the program; what the program leaves behind falls to the
-  next tether above, the one that keeps the process manager.
+Guarantees:
+- when the program exits, it is restarted after a delay (see backoff), until the tether is stopped;
+- SIGTERM to the tether stops the program by its stop signal, and by SIGKILL after its stop time;
+- when the program exits, for whatever reason, all its descendants are killed;
+- a process whose parent exits while the program runs is killed: no process waits for it any more;
+- when the tether's parent exits, the tether, the program and all their descendants are killed immediately;
+- when the tether is killed, so is the program; the remaining descendants are adopted and killed by the next tether
+  above, the one of the process manager.
 
-It uses the standard library only, is one thread, and takes every signal synchronously, so that there is no
-moment at which one is missed.
+It uses the standard library only, has one thread, and receives every signal synchronously, so that it misses none.
 """
 
 import contextlib
@@ -30,10 +29,10 @@ from penstock.infra.readiness import READY_FILE_VARIABLE
 from penstock.infra.tether_spec import SocketAddress, TetherSpec, TetherState
 
 ORPHAN_SWEEP_INTERVAL_S = 1.0
-"""How often orphans are looked for; nothing tells of their coming."""
+"""How often orphans are searched for; the kernel does not report them."""
 
 MIN_RUNNING_S = 1.0
-"""A program that has run for so long is told to run; many that cannot start end before."""
+"""A program that has run this long counts as running; one that cannot start usually exits earlier."""
 
 LOCK_TAKEN_EXIT_CODE = 3
 """Exit code: another tether holds the lock."""
@@ -62,7 +61,7 @@ class Tether:
         self._backoff = RestartBackoff()
 
     def run(self) -> int:
-        """Keep the program until told to stop, or until it is done; return the tether's exit code."""
+        """Run the program until the tether is stopped or the program is done; return the tether's exit code."""
         signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED_SIGNALS)
         adopt_orphans()
         if not self._is_detached and not die_with_parent(self._parent_pid, signal.SIGTERM):
@@ -227,7 +226,7 @@ def _describe_exit(exit_code: int | None) -> str:
 
 
 def _detach() -> None:
-    """Go on as a process that nobody waits for, in a session of its own."""
+    """Continue as a detached process in a new session."""
     if os.fork():
         os._exit(0)
     os.setsid()

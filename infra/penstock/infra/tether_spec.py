@@ -1,4 +1,4 @@
-"""What a tether is told, as a file: one program, and how it is kept.
+"""The spec file of a tether: one program, and how it is run.
 
 Standard library only: each tether is a process, and this is most of what it loads.
 """

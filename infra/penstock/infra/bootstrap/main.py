@@ -1,4 +1,4 @@
-"""The bootstrap as a command: check the machine, make the environment, fetch the jars; again, do nothing."""
+"""The bootstrap command: check the machine, create the virtual environment, download the jars."""
 
 import argparse
 import sys
@@ -22,10 +22,10 @@ BOOTSTRAP_LOCK_TIMEOUT_S = 900.0
 
 
 def bootstrap_checkout(checkout: BootstrapCheckout, profile: str) -> None:
-    """Have the checkout ready; done before, it only looks, and takes less than a second.
+    """Set up the checkout; if nothing changed, this takes less than a second.
 
-    A `dev` environment is good for running too and stays one. Cut off at any point, the next call puts
-    right what is unfinished. Raises InfraError.
+    A `dev` environment also runs the platform, and stays a `dev` one. After an interruption, the next call
+    completes the setup. Raises InfraError.
     """
     missing_prerequisites = find_missing_prerequisites()
     if missing_prerequisites:
@@ -58,21 +58,21 @@ def _ask_user(question: str) -> bool:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make this checkout ready; return the exit code: 0, or 1 when it could not be done."""
+    """Set up this checkout; return the exit code: 0, or 1 if it failed."""
     parser = argparse.ArgumentParser(prog="infra/bootstrap.py", description=main.__doc__)
     parser.add_argument("profile", choices=PROFILES, help="run: the platform; dev: checks and tests too")
     profile = parser.parse_args(arguments).profile
     try:
         bootstrap_checkout(BootstrapCheckout(CHECKOUT_ROOT), profile)
     except KeyboardInterrupt:
-        return _report_failure("Stopped. Say it again to go on.", 130)
+        return _report_failure("Stopped. Run the command again to resume.", 130)
     except WaitTimeoutError:
-        return _report_failure("Another bootstrap of this checkout has not come to its end; try again.", 1)
+        return _report_failure("Another bootstrap of this checkout is still running; try again later.", 1)
     except PenstockError as error:
         return _report_failure(str(error), 1)
     except OSError as error:
         return _report_failure(
-            f"{error.filename or 'A file'}: {error.strerror}. Mend that, and say it again.", 1
+            f"{error.filename or 'A file'}: {error.strerror}. Fix that, and run the command again.", 1
         )
     return 0
 

@@ -1,4 +1,4 @@
-"""What a machine must bring before anything can be installed: looked at, and mended where that can be."""
+"""Prerequisites of an installation: check them, and install missing ones if possible."""
 
 import importlib.util
 import os
@@ -61,10 +61,10 @@ def find_missing_prerequisites() -> list[MissingPrerequisite]:
 def install_prerequisites(
     prerequisites: Sequence[MissingPrerequisite], ask: Callable[[str], bool] | None
 ) -> None:
-    """Install what is lacking with apt-get, as root or, when the person agrees, through sudo.
+    """Install missing packages with apt-get, as root or, if the user agrees, through sudo.
 
-    `ask` puts a question to a person; None when nobody is there. Raises BootstrapError that says what to
-    install when that cannot be done or is not wanted.
+    `ask` asks the user a question; None without a terminal. Raises BootstrapError with the packages to install if
+    that is not possible or not wanted.
     """
     problems = "; ".join(prerequisite.problem for prerequisite in prerequisites)
     wanted_packages = " ".join(

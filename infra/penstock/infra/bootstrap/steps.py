@@ -26,9 +26,8 @@ def run_command(
 ) -> str:
     """Run a command and return what it printed.
 
-    It ends with this process, so that a bootstrap that is killed leaves nobody writing. Raises
-    BootstrapError with `problem(the end of what it said)` when it fails. Without `quiet`, standard
-    error goes to the terminal as it comes.
+    The command is killed with this process, so that a killed bootstrap leaves no writer. Raises BootstrapError
+    with the end of the command's output if it fails. Without `is_quiet`, standard error goes to the terminal.
     """
     parent_pid = os.getpid()
     result = subprocess.run(

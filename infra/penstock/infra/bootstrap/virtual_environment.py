@@ -1,4 +1,4 @@
-"""The virtual environment: made from the lock, every file by its hash, and the project put into it."""
+"""The virtual environment: created from the lock with hashes, with the project installed into it."""
 
 import hashlib
 import os
@@ -12,7 +12,7 @@ from penstock.infra.errors import BootstrapError
 
 
 def is_environment_current(checkout: BootstrapCheckout, profile: str) -> bool:
-    """Say whether the environment is whole and made from just what the checkout holds now."""
+    """Return whether the environment is complete and matches the checkout."""
     if checkout.unfinished_marker.exists() or not (checkout.environment / "bin" / "penstock").exists():
         return False
     try:
@@ -24,17 +24,17 @@ def is_environment_current(checkout: BootstrapCheckout, profile: str) -> bool:
 
 
 def make_environment(checkout: BootstrapCheckout, profile: str) -> None:
-    """Make the environment, or bring it up to date.
+    """Create or update the environment.
 
-    One whose making was cut off, or whose Python is gone or another, is made anew. Raises BootstrapError.
+    An incomplete one, or one with another Python version, is created again. Raises BootstrapError.
     """
     installer = _ensure_installer(checkout)
     if not _is_intact(checkout):
-        report_step("making the virtual environment .venv")
+        report_step("creating the virtual environment .venv")
         _remove_path(checkout.environment)
         run_command(
             [str(installer), "venv", "-q", "--python", sys.executable, str(checkout.environment)],
-            lambda output: f"The virtual environment {checkout.environment} could not be made: {output}",
+            lambda output: f"The virtual environment {checkout.environment} could not be created: {output}",
             _installer_environment(checkout),
         )
     checkout.unfinished_marker.touch()
@@ -72,7 +72,7 @@ def _run_installer(checkout: BootstrapCheckout, installer: Path, arguments: list
         ],
         lambda output: (
             f"Packages could not be installed into {checkout.environment}: {output} "
-            "(is there a network, and room on the disk? Then say it again: it goes on from what was fetched)"
+            "(check the network and the disk space, and run the command again; it resumes)"
         ),
         _installer_environment(checkout),
         is_quiet=not is_interactive,
@@ -80,15 +80,15 @@ def _run_installer(checkout: BootstrapCheckout, installer: Path, arguments: list
 
 
 def _ensure_installer(checkout: BootstrapCheckout) -> Path:
-    """Return uv, in an environment of its own, made with pip and checked by hash like all else."""
+    """Return uv from its own environment, installed with pip and checked by hash."""
     expected_stamp = hashlib.sha256(checkout.tools_lock.read_bytes()).hexdigest()
     stamp_file = checkout.tools_environment / "made-from"
     installer = checkout.tools_environment / "bin" / "uv"
     if installer.exists() and stamp_file.exists() and stamp_file.read_text("utf-8") == expected_stamp:
         return installer
-    report_step("fetching the installer (uv)")
+    report_step("downloading the installer (uv)")
     _remove_path(checkout.tools_environment)
-    describe_failure = "The installer uv could not be fetched: {} (is there a network?)".format
+    describe_failure = "The installer uv could not be downloaded: {} (check the network)".format
     run_command([sys.executable, "-m", "venv", str(checkout.tools_environment)], describe_failure)
     pip = [str(checkout.tools_environment / "bin" / "python"), "-m", "pip", "install", "-q", "--no-deps"]
     run_command([*pip, "--require-hashes", "-r", str(checkout.tools_lock)], describe_failure)
@@ -97,7 +97,7 @@ def _ensure_installer(checkout: BootstrapCheckout) -> Path:
 
 
 def _installer_environment(checkout: BootstrapCheckout) -> dict[str, str]:
-    """Return what uv is told: to trust what the system trusts, and pip's index where only pip has one."""
+    """Return the variables for uv: use the system's certificates, and pip's index if only pip has one."""
     variables = {"UV_SYSTEM_CERTS": "1", "VIRTUAL_ENV": str(checkout.environment)}
     if not any(os.environ.get(name) for name in ("UV_DEFAULT_INDEX", "UV_INDEX_URL")):
         index = os.environ.get("PIP_INDEX_URL") or _read_pip_setting(checkout, "global.index-url")
@@ -110,7 +110,7 @@ def _read_pip_setting(checkout: BootstrapCheckout, name: str) -> str:
     try:
         return run_command(pip, str).strip()
     except BootstrapError:
-        return ""  # pip says by its exit code that it is not set
+        return ""  # pip fails if it is not set
 
 
 def _remove_path(directory: Path) -> None:

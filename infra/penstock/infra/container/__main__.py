@@ -1,7 +1,7 @@
 """One container's program: `python -m penstock.infra.container broker|spark-master|spark-worker|…`.
 
-The command takes the program's place (exec), so that what a container is told, the program is told: it is
-process 1, gets the signals, and its end is the container's end.
+The command replaces itself with the program (exec). So the program is process 1: it receives the signals, and the
+container stops when it exits.
 """
 
 from __future__ import annotations

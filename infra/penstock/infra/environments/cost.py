@@ -61,7 +61,8 @@ class CostEstimate:
 class PriceTable:
     """A table of prices in US dollars.
 
-    `never_compared` names groups that nobody has held against a public copy, `not_counted` what has no price here.
+    `unverified_prices` names groups that were not compared with a public price list, `excluded_costs` costs without
+    a price here.
     """
 
     region: str
@@ -74,9 +75,7 @@ class PriceTable:
         price: Any = self.table
         for name in path.split("/"):
             if not isinstance(price, Mapping) or name not in price:
-                raise PriceTableError(
-                    f"{PRICES_FILE.name} has no price for {path}. Add it, with the date at which it held."
-                )
+                raise PriceTableError(f"{PRICES_FILE.name} has no price for {path}. Add it with its date.")
             price = price[name]
         return Decimal(str(price))
 

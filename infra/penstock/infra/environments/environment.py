@@ -32,7 +32,7 @@ class PlanApproval:
 
 @dataclass(frozen=True)
 class EnvironmentDrift:
-    """What differs from what was applied: nothing, or the changes that would mend it."""
+    """The differences from the applied state: none, or the changes that would remove them."""
 
     environment: str
     changes: tuple[ResourceChange, ...]
@@ -83,8 +83,8 @@ class Environment:
         plan = self.load_plan(plan_id)
         if require_approval and self.find_approval(plan_id) is None:
             raise NotApprovedError(
-                f"Nobody has approved of plan {plan_id} of {self.name} ({plan}). "
-                "Look at it, approve it, and apply again."
+                f"Plan {plan_id} of {self.name} has no approval ({plan}). "
+                "Review it, approve it, and apply again."
             )
         return self.workspace.apply(plan, on_event=on_event)
 

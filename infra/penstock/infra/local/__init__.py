@@ -1,5 +1,5 @@
-"""The programs of the local environment, as Terraform starts and ends them.
+"""The programs of the local environment, as Terraform starts and stops them.
 
-`make up` keeps its programs alive by itself. Here Terraform decides what runs, so a program that ended
-stays down: that is drift, a plan shows it and an apply mends it.
+`make up` restarts its programs by itself. Here Terraform decides what runs, so an exited program stays down. That
+is drift: a plan shows it, and an apply starts the program.
 """

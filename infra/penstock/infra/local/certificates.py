@@ -1,7 +1,7 @@
-"""Certificates for a cluster on this machine: made on the spot, signed by an authority that forgets its key.
+"""Certificates for a cluster on this machine: generated, and signed by an authority whose key is discarded.
 
-Brokers show one to clients, and to each other as their name. Because the authority's key is never written
-down, nobody can make another one that they would trust.
+Brokers show one to clients, and to each other as their name. Because the authority's key is never written,
+no other certificate can be issued that they would trust.
 """
 
 from __future__ import annotations

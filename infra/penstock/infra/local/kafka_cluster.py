@@ -114,9 +114,9 @@ class LocalKafkaCluster:
 
 
 def security_properties(certificates: Path) -> dict[str, str]:
-    """How a node is secured: clients by SCRAM over TLS, nodes among themselves by certificate, nobody else.
+    """Return the security properties of a node: SCRAM over TLS for clients, certificates between nodes.
 
-    No secret is among them: keys are files that only their owner may read.
+    They contain no secret: keys are files that only their owner can read.
     """
     return {
         "listener.security.protocol.map": "SASL_SSL:SASL_SSL,INTERNAL:SSL,CONTROLLER:SSL",

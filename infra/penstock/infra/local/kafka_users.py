@@ -1,7 +1,7 @@
-"""Who may do what on a secured cluster: a user per part of the platform, and nobody else.
+"""Users and permissions of a secured cluster: one user for each part of the platform.
 
-Passwords are made on the spot, each in a file of its own; they reach the brokers over TLS, as SCRAM
-credentials, and are on no command line, in no state and in no log.
+Passwords are generated, each in its own file. They reach the brokers over TLS as SCRAM credentials, and appear on
+no command line, in no state and in no log.
 """
 
 from __future__ import annotations

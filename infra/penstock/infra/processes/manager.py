@@ -60,13 +60,12 @@ class ProcessManager:
         on_ready: Callable[[ProgramStatus], None] = lambda _: None,
         await_names: Collection[str] | None = None,
     ) -> None:
-        """Have exactly these programs running, and return once each is ready or done.
+        """Run exactly these programs, and return when each is ready or done.
 
-        What already runs as asked is left alone; what changed is restarted; what is not among them is
-        stopped; what waits for its next try is tried at once. `ready` is told each program once, when it
-        is. With `awaited`, only the programs of these names are waited for. Raises ProgramsNotReadyError
-        when the time is over, or as soon as one keeps failing; all stays as it is then, for the caller to
-        judge.
+        Unchanged programs keep running, changed ones restart, others stop, and those that wait for their next
+        try start immediately. `on_ready` receives each program once, when it is ready. With `await_names`, only
+        these programs are awaited. Raises ProgramsNotReadyError after the timeout, or when a program keeps
+        failing; nothing is stopped then.
         """
         with self._lock_operation():
             self._write_configuration(programs)
@@ -155,7 +154,7 @@ class ProcessManager:
             exit_stack.enter_context(file_lock(self._layout.operation_lock_file, OPERATION_LOCK_TIMEOUT_S))
         except WaitTimeoutError as error:
             raise ProcessManagerError(
-                "Another `make up` or `make down` has not come to its end; try again."
+                "Another `make up` or `make down` is still running; try again later."
             ) from error
 
     def _write_configuration(self, programs: Sequence[Program]) -> None:

@@ -4,14 +4,14 @@ TerraformError
 ├── EngineMissingError      no Terraform to run
 ├── EngineTooOldError       one that is older than 1.6
 ├── ProviderMissingError    a provider can neither be found nor downloaded
-├── CommandFailedError      Terraform said no; holds its diagnostics
+├── CommandFailedError      Terraform failed; has its diagnostics
 │   ├── ConfigurationError      the HCL or a variable is wrong
 │   ├── PlanFailedError         nothing was changed
 │   ├── ApplyFailedError        something may have been changed
-│   └── StateUnreadableError    nobody can say what was applied
-├── StateLockedError        somebody else is changing this environment
-├── TimeLimitError          it took too long and was asked to stop
-├── StalePlanError          the state moved on since the plan was shown
+│   └── StateUnreadableError    it is unknown what was applied
+├── StateLockedError        another process is changing this environment
+├── TerraformTimeoutError   a command exceeded its timeout and was stopped
+├── StalePlanError          the state changed after the plan was shown
 ├── UnknownPlanError        no such saved plan, or not the one that was shown
 └── OutputError             an output is missing or has another form
 """
@@ -82,7 +82,7 @@ class StateLockedError(TerraformError):
         self.holder = holder
         holder_text = f" by {holder}" if holder else ""
         super().__init__(
-            f"{operation}: the state is locked{holder_text}. Wait until that ends; when it is certain that nobody "
+            f"{operation}: the state is locked{holder_text}. Wait until that ends. If no process "
             "works on it any more, release the lock with its ID (unlock)."
         )
 

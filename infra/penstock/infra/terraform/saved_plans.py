@@ -1,6 +1,6 @@
-"""Saved plans on disk: the file that Terraform applies, and beside it what was shown of it.
+"""Saved plans on disk: the file that Terraform applies, and the summary that was shown.
 
-A saved plan holds secrets in clear, so its folder is its owner's alone and goes when the plan is used.
+A saved plan contains secrets in clear text, so its folder is private and is removed when the plan is used.
 """
 
 from __future__ import annotations

@@ -159,8 +159,10 @@ defs = Definitions.merge(
     build_expectation_definitions(list_checked_suites(), _build_check_services()),
     build_statistics_definitions(
         list_measured_suites(),
-        lambda about: measure_table(settings, about),
-        lambda told: file_link(_build_check_services(), "plots", publish_statistics(settings, told)),
+        lambda subject: measure_table(settings, subject),
+        lambda statistics: file_link(
+            _build_check_services(), "plots", publish_statistics(settings, statistics)
+        ),
     ),
     build_quarantine_definitions(
         list_contract_names(), lambda topic: TopicQuarantine(settings, topic).list_statuses()

@@ -54,7 +54,7 @@ def remove_old_folders(streams: Path, retention_ms: int, now_ms: int, *, dry_run
 def remove_leftover_tables(home: Path, warehouse: StoragePath, folder: Path, *, dry_run: bool) -> str | None:
     """Remove the tables of a replay whose folder is removed; return their path, None if there are none.
 
-    Nobody asked to keep them: a replay without a switch has its folder elsewhere.
+    They are not kept: a replay without a switch has its folder elsewhere.
     """
     run_path = Path("runs", folder.parent.name, folder.name)
     if (
