@@ -96,7 +96,7 @@ def test_apply_takes_only_a_plan_that_was_shown_and_approved(run: Run, catalog: 
     approved = run("environment_approve", environment="small", plan=plan_id, by="ann")
     approval = catalog.open("small").find_approval(plan_id)
     assert approval is not None
-    assert approval.approver == f"ann (as said in run {approved.run_id})"
+    assert approval.approver == f"ann (entered in run {approved.run_id})"
     assert run("environment_apply", environment="small", plan=plan_id).success
     assert catalog.open("small").workspace.list_resources() == ("terraform_data.it",)
 
