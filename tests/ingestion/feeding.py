@@ -15,8 +15,7 @@ from penstock.ingestion.feed import Feed, FeedLimits
 from penstock.ingestion.generators import SensorGenerator
 from penstock.ingestion.producer import InFlightWindow, create_record_format
 from penstock.ingestion.sources import GeneratorSource, RecordSource
-from penstock.ingestion.sources.paced_replay import ReplayPace
-from penstock.ingestion.sources.source_factory import SourceOptions, open_source
+from penstock.ingestion.sources.source_discovery import open_source
 
 
 def now_ms() -> int:
@@ -31,7 +30,7 @@ def create_source(contract: Contract, rate: float | None, seed: int, file: str) 
         contract,
         create_record_format(contract),
         now_ms,
-        SourceOptions(place=file, pace=ReplayPace(rate=rate)),
+        {"path": file} | ({"rate": rate} if rate else {}),
     )
 
 

@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 from penstock.ingestion.contracts import Contract, load_contract
 from penstock.ingestion.producer import SourceBatch, create_record_format
 from penstock.ingestion.sources import RecordSource
+from penstock.ingestion.sources.paced_replay import ReplayPace
 from penstock.ingestion.sources.source import make_replay, read_rest
-from penstock.ingestion.sources.source_factory import SourceOptions, open_source
+from penstock.ingestion.sources.source_discovery import find_source_kind, open_source
 
 SENSORS_CONTRACT = load_contract("sensors")
 SENSOR_ROWS = [
@@ -35,10 +36,25 @@ def open_test_source(
     place: object,
     contract: Contract = SENSORS_CONTRACT,
     clock: Callable[[], int] = int,
+    *,
+    index: Path | None = None,
+    pace: ReplayPace | None = None,
     **options: Any,
-):
-    given = SourceOptions(place=str(place), **options)
-    return open_source(kind, contract, create_record_format(contract), clock, given)
+) -> RecordSource:
+    location = find_source_kind(kind).location
+    options |= ({location: str(place)} if location else {}) | to_pace_options(pace or ReplayPace())
+    return open_source(kind, contract, create_record_format(contract), clock, options, index)
+
+
+def to_pace_options(pace: ReplayPace) -> dict[str, Any]:
+    options = {
+        "speed": pace.speed,
+        "rate": pace.rate,
+        "disorder": pace.disorder or None,
+        "max_delay": pace.disorder_ms or None,
+        "seed": pace.seed if pace.disorder else None,
+    }
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def parse_records(batches: list[SourceBatch]) -> list[dict[str, Any]]:

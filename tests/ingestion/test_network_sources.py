@@ -24,7 +24,7 @@ from penstock.ingestion.sources import RecordSource
 from penstock.ingestion.sources.http_push import HttpPushSource, PushLimits
 from penstock.ingestion.sources.line_batches import make_json_batch
 from penstock.ingestion.sources.socket_source import SocketSource
-from penstock.ingestion.sources.source_factory import SourceOptions, open_source
+from penstock.ingestion.sources.source_discovery import find_source_kind, open_source
 from penstock.ingestion.topics import ensure_topics
 
 pytestmark = pytest.mark.kafka
@@ -43,7 +43,11 @@ def create_topic(broker: LocalBroker, name: str, like: str = "sensors") -> Contr
 
 def open_network_source(kind: str, contract: Contract, place: str, **options: object) -> RecordSource:
     return open_source(
-        kind, contract, create_record_format(contract), now_ms, SourceOptions(place=place, **options)
+        kind,
+        contract,
+        create_record_format(contract),
+        now_ms,
+        {find_source_kind(kind).location: place, **options},
     )
 
 
@@ -146,7 +150,7 @@ def test_a_port_that_is_taken_is_said(broker: LocalBroker, tmp_path: Path):
     with run_line_server(lambda _client: None) as taken:
         assert port != taken
         source = HttpPushSource("127.0.0.1", taken, create_record_format(contract).checker)
-        with pytest.raises(SourceError, match="port taken"):
+        with pytest.raises(SourceError, match="port is in use"):
             create_feed(broker, contract, source, tmp_path / "push").run(threading.Event())
 
 

@@ -1,4 +1,4 @@
-"""Each source gives what is there, and from a position of its own the same again, byte for byte."""
+"""A source returns its records, and the same records again from each of its positions."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from tests.ingestion.source_files import (
 from penstock.ingestion.errors import SourceError, SourceOptionsError
 from penstock.ingestion.sources.paced_replay import ReplayPace
 from penstock.ingestion.sources.source import read_rest
-from penstock.ingestion.sources.source_factory import list_source_kinds
+from penstock.ingestion.sources.source_discovery import list_source_kinds
 
 
 @pytest.mark.parametrize("kind", FILE_WRITERS)
@@ -29,7 +29,7 @@ def test_a_file_gives_its_records_and_the_same_again_from_any_position(kind: str
 
 
 @pytest.mark.parametrize("kind", FILE_WRITERS)
-def test_a_folder_takes_up_new_files_once_each_and_survives_a_restart(kind: str, tmp_path: Path):
+def test_new_files_of_a_folder_are_read_once_also_after_a_restart(kind: str, tmp_path: Path):
     folder, index = tmp_path / "in", tmp_path / "index"
     folder.mkdir()
     FILE_WRITERS[kind](folder / "z", SENSOR_ROWS[:3_000])
@@ -59,7 +59,7 @@ def test_a_batch_holds_no_more_than_some_megabytes(kind: str, tmp_path: Path):
 
 
 @pytest.mark.parametrize("kind", FILE_WRITERS)
-def test_after_a_batch_comes_what_follows_it_also_when_its_file_is_gone(kind: str, tmp_path: Path):
+def test_a_deleted_file_does_not_stop_the_batches_after_it(kind: str, tmp_path: Path):
     folder, index = tmp_path / "in", tmp_path / "index"
     folder.mkdir()
     FILE_WRITERS[kind](folder / "a", SENSOR_ROWS[:6_000])
@@ -72,33 +72,35 @@ def test_after_a_batch_comes_what_follows_it_also_when_its_file_is_gone(kind: st
     assert (
         parse_rows(read_until_empty(read_rest(again, second.position_after, 0))) == SENSOR_ROWS[7_000:8_000]
     )
-    with pytest.raises(SourceError, match="bring it back"):
+    with pytest.raises(SourceError, match="Restore it"):
         next(read_rest(again, first.position_after, 0))
 
 
 @pytest.mark.parametrize("kind", FILE_WRITERS)
-def test_another_file_in_the_place_of_the_one_that_was_read_is_refused(kind: str, tmp_path: Path):
+def test_a_replaced_file_is_refused(kind: str, tmp_path: Path):
     path = FILE_WRITERS[kind](tmp_path / "file", SENSOR_ROWS[:6_000])
     source = open_test_source(kind, path)
     batch = next(source.read(None))
     FILE_WRITERS[kind](path, SENSOR_ROWS[6_000:])
     for position in (batch.position, batch.position_after):
-        with pytest.raises(SourceError, match="another file than the one that was read"):
+        with pytest.raises(SourceError, match="is not the file that was read"):
             next(read_rest(source, position, 0))
 
 
-def test_lines_that_were_added_to_a_file_are_what_follows(tmp_path: Path):
+def test_appended_lines_are_read_next(tmp_path: Path):
     path = write_json_lines(tmp_path / "file", SENSOR_ROWS[:10])
     source = open_test_source("json-lines", path)
     (batch,) = source.read(None)
     write_json_lines(path, SENSOR_ROWS[:25])
     assert parse_rows(list(read_rest(source, batch.position_after, 0))) == SENSOR_ROWS[10:25]
     write_json_lines(path, SENSOR_ROWS[:5])
-    with pytest.raises(SourceError, match=r"shorter than it was|another file"):
+    with pytest.raises(SourceError, match=r"shorter than before|is not the file"):
         list(read_rest(source, batch.position_after, 0))
 
 
-def test_a_place_is_the_same_however_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_relative_and_absolute_paths_have_the_same_description(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     (tmp_path / "in").mkdir()
     path = write_json_lines(tmp_path / "in" / "file", SENSOR_ROWS[:1])
     monkeypatch.chdir(tmp_path / "in")
@@ -112,30 +114,30 @@ def test_a_place_is_the_same_however_it_is_said(tmp_path: Path, monkeypatch: pyt
     )
 
 
-def test_what_is_not_there_is_said(tmp_path: Path):
-    with pytest.raises(SourceError, match="there is no"):
+def test_missing_files_and_unknown_sources_are_reported(tmp_path: Path):
+    with pytest.raises(SourceError, match="does not exist"):
         open_test_source("csv", tmp_path / "missing")
     with pytest.raises(SourceError, match="index"):
         open_test_source("csv", tmp_path)
-    with pytest.raises(SourceError, match="sensors"):
+    with pytest.raises(SourceError, match="Did you mean 'sensors'"):
         open_test_source("sensor", "")
     assert {"csv", "http", "nexmark-bids", "sse"} < set(list_source_kinds())
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "problem"),
     [
-        ({"pace": ReplayPace(speed=2, rate=5)}, "a speed or at a rate"),
-        ({"pace": ReplayPace(disorder=0.5)}, "say also by how much"),
-        ({"pace": ReplayPace(disorder_ms=50)}, "say also which share"),
-        ({"replay_by": "at"}, "without a speed or disorder"),
-        ({"replay_by": "at", "pace": ReplayPace(rate=5)}, "without a speed or disorder"),
-        ({"follow": True}, "is a file, and a folder is what is followed"),
+        ({"pace": ReplayPace(speed=2, rate=5)}, "exclude each other"),
+        ({"pace": ReplayPace(disorder=0.5)}, "Add --max-delay"),
+        ({"pace": ReplayPace(disorder_ms=50)}, "Add --disorder"),
+        ({"replay_by": "at"}, "--replay-by needs --speed or --disorder"),
+        ({"replay_by": "at", "pace": ReplayPace(rate=5)}, "--replay-by needs --speed or --disorder"),
+        ({"follow": True}, "is a file; --follow needs a folder"),
     ],
 )
-def test_options_that_would_do_nothing_are_refused(options: dict[str, Any], said: str, tmp_path: Path):
+def test_options_without_effect_are_refused(options: dict[str, Any], problem: str, tmp_path: Path):
     path = write_json_lines(tmp_path / "file", SENSOR_ROWS[:1])
-    with pytest.raises(SourceOptionsError, match=said):
+    with pytest.raises(SourceOptionsError, match=problem):
         open_test_source("json-lines", path, **options)
 
 

@@ -130,7 +130,7 @@ def test_a_route_of_ones_own_decides_on_the_partition(on_broker, home: Path):
         ("nowhere:at_all", "module:function"),
         ("os.path:join", "failed for key"),
         ("builtins:max", "failed for key"),
-        (f"{by_sequence.__module__}:no_number", "it has to give a whole number"),
+        (f"{by_sequence.__module__}:no_number", "Return an integer"),
     ):
         refused = on_broker("ingest", "cards", "--count", "9", "--producer", "wrong", "--route", wrong)
         assert refused.code == 1
@@ -140,8 +140,8 @@ def test_a_route_of_ones_own_decides_on_the_partition(on_broker, home: Path):
 def test_files_are_replayed_in_disorder_under_a_name_of_their_own(on_broker, home: Path, tmp_path: Path):
     rows = [f"r{n},d{n % 3},s,{1_700_000_000_000 + n},1.5" for n in range(300)]
     (tmp_path / "some readings.csv").write_text("id,device,site,at,temperature\n" + "\n".join(rows))
-    place = ("--place", str(tmp_path / "some readings.csv"))
-    words = ("ingest", "csv", *place, "--topic", "sensors", "--disorder", "0.5", "--held-back", "1 second")
+    path = ("--path", str(tmp_path / "some readings.csv"))
+    words = ("ingest", "csv", *path, "--topic", "sensors", "--disorder", "0.5", "--max-delay", "1 second")
     assert on_broker(*words).code == 0
     assert read_ledger_state(home / "producers" / "sensors-csv-some-readings-csv").acknowledged_until == 300
 
@@ -149,22 +149,22 @@ def test_files_are_replayed_in_disorder_under_a_name_of_their_own(on_broker, hom
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("sensors", "--place", "x.csv"), "source 'sensors' does nothing with place x.csv"),
+        (("sensors", "--path", "x.csv"), "Source 'sensors' has no option --path (x.csv)"),
         (
-            ("socket", "--place", "127.0.0.1:1", "--topic", "lines", "--rate", "3"),
-            "does nothing with rate 3.0; it takes",
+            ("socket", "--address", "127.0.0.1:1", "--topic", "lines", "--rate", "3"),
+            "has no option --rate (3). Options: --address, --text, --follow",
         ),
-        (("csv", "--place", "/nowhere", "--topic", "sensors", "--seed", "3"), "leave the seed out"),
-        (("http", "--place", "here", "--topic", "sensors"), "write host:port"),
-        (("sensors", "--producer", "../x"), "is no name for a producer"),
-        (("csv", "--place", "readings.csv"), "has no topic of its own: name one, as in --topic sensors"),
-        (("csv", "--topic", "sensors"), "this source needs a place"),
+        (("csv", "--path", "/nowhere", "--topic", "sensors", "--seed", "3"), "leave the seed out"),
+        (("http", "--address", "here", "--topic", "sensors"), "Use host:port"),
+        (("sensors", "--producer", "../x"), "is not a valid producer name"),
+        (("csv", "--path", "readings.csv"), "has no default topic. Name one, as in --topic sensors"),
+        (("csv", "--topic", "sensors"), "needs the option --path"),
         (
-            ("csv", "--place", "/nowhere", "--topic", "sensors", "--text"),
-            "does nothing with text; it takes place, follow, speed, rate, disorder, held-back, replay_by",
+            ("csv", "--path", "/nowhere", "--topic", "sensors", "--text"),
+            "has no option --text (True). Options: --path, --follow, --speed, --rate, --replay-by, --disorder",
         ),
-        (("sse", "--place", "here", "--topic", "sensors"), "it has to begin with http:// or https://"),
-        (("flights", "--replay-by", "origin", "--speed", "2"), "'origin' of flights is no timestamp"),
+        (("sse", "--url", "here", "--topic", "sensors"), "Start it with http:// or https://"),
+        (("flights", "--replay-by", "origin", "--speed", "2"), "'origin' of flights is not a timestamp"),
     ],
 )
 def test_an_order_that_cannot_be_meant_is_wrong_usage(words: tuple[str, ...], said: str, run):
@@ -228,7 +228,7 @@ def test_a_slow_consumer_holds_a_socket_back_and_no_sender_of_a_topic(on_broker,
             slow.send_signal(signal.SIGINT)
     assert held < LINES
     with run_line_server(serve) as port:
-        words = ("--place", f"127.0.0.1:{port}", "--topic", "sensors", "--producer", "through")
+        words = ("--address", f"127.0.0.1:{port}", "--topic", "sensors", "--producer", "through")
         assert on_broker("ingest", "socket", *words).code == 0
     assert handed[-1] == LINES
     assert read_ledger_state(home / "producers" / "through").acknowledged_until == LINES

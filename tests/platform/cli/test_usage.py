@@ -123,7 +123,7 @@ def test_a_source_that_is_not_there_is_wrong_usage(run) -> None:
 
 
 def test_a_topic_without_a_contract_is_wrong_configuration(run) -> None:
-    answer = run("ingest", "csv", "--place", "x.csv", "--topic", "readings")
+    answer = run("ingest", "csv", "--path", "x.csv", "--topic", "readings")
     assert answer.code == 2
     assert "there is no contract 'readings'" in answer.err
 

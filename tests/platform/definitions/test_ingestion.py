@@ -86,7 +86,7 @@ def test_a_job_brings_so_many_records_and_tells_the_topics_asset(
     )
     settings = load_settings().settings
     job = build_ingest_job(("nexmark-persons",), lambda order: open_feed(settings, order))
-    config = {"source": "nexmark-persons", "count": 250, "seed": 5}
+    config = {"source": "nexmark-persons", "count": 250, "options": {"seed": 5}}
     assert job.execute_in_process(run_config=config, instance=instance).success
     assert job.execute_in_process(run_config=config, instance=instance).success
     event = instance.get_latest_materialization_event(AssetKey(["topics", "nexmark-persons"]))

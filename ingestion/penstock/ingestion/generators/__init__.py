@@ -1,42 +1,25 @@
-"""Seeded, reproducible record generators for demos, tests and benchmarks."""
+"""Seeded, reproducible record generators for demos, tests and benchmarks. Each generator is one class.
 
-from collections.abc import Callable, Mapping
+`GENERATORS` has every class with a `topic` that a module of this package defines.
+"""
 
-from penstock.ingestion.generators.advertising import AdClickGenerator, ImpressionGenerator
-from penstock.ingestion.generators.card_limits import CardLimitGenerator
-from penstock.ingestion.generators.cards import CardGenerator
-from penstock.ingestion.generators.clicks import ClickGenerator
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from pkgutil import iter_modules
+
 from penstock.ingestion.generators.generator import RecordGenerator, SendTimes, make_even_send_times
-from penstock.ingestion.generators.lines import LineGenerator
-from penstock.ingestion.generators.nexmark import (
-    NexmarkAuctionGenerator,
-    NexmarkBidGenerator,
-    NexmarkPersonGenerator,
-)
-from penstock.ingestion.generators.numbers import NumberGenerator
-from penstock.ingestion.generators.ovens import OvenGenerator
-from penstock.ingestion.generators.queries import QueryGenerator
+from penstock.ingestion.generators.seeded_generator import SeededGenerator
 from penstock.ingestion.generators.sensors import SensorGenerator
-from penstock.ingestion.generators.tweets import TweetGenerator
 
 __all__ = ["GENERATORS", "RecordGenerator", "SendTimes", "SensorGenerator", "make_even_send_times"]
 
-GENERATORS: Mapping[str, Callable[[int], RecordGenerator]] = {
-    kind.topic: kind
-    for kind in (
-        SensorGenerator,
-        CardGenerator,
-        ClickGenerator,
-        TweetGenerator,
-        LineGenerator,
-        QueryGenerator,
-        OvenGenerator,
-        NumberGenerator,
-        ImpressionGenerator,
-        AdClickGenerator,
-        CardLimitGenerator,
-        NexmarkPersonGenerator,
-        NexmarkAuctionGenerator,
-        NexmarkBidGenerator,
-    )
-}
+
+def _discover_generators() -> Iterator[tuple[str, Callable[[int], RecordGenerator]]]:
+    for module_info in iter_modules(__path__):
+        module = import_module(f"{__name__}.{module_info.name}")
+        for member in vars(module).values():
+            if isinstance(member, type) and issubclass(member, SeededGenerator) and member.kind:
+                yield member.topic, member
+
+
+GENERATORS: Mapping[str, Callable[[int], RecordGenerator]] = dict(_discover_generators())

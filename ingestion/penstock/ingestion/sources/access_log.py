@@ -1,4 +1,4 @@
-"""Lines of an Apache access log, common or combined."""
+"""Apache access logs: the source `access-log`, and the parser of its lines."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,10 @@ from typing import Any
 
 from penstock.ingestion.errors import InvalidRecordError
 from penstock.ingestion.producer.batch import SourceBatch
+from penstock.ingestion.sources.log_tail import LOG_OPTIONS, LogTailSource
 from penstock.ingestion.sources.row_reader import RawRow, RowReader
+from penstock.ingestion.sources.source import RecordSource
+from penstock.ingestion.sources.source_kind import SourceContext, SourceKind
 
 _QUOTED = r'"((?:[^"\\]|\\.)*)"'
 _LINE_PATTERN = re.compile(
@@ -15,25 +18,38 @@ _LINE_PATTERN = re.compile(
 )
 
 
+class AccessLogSource(SourceKind):
+    """Apache access logs, common or combined, followed through rotations."""
+
+    kind = "access-log"
+    options = LOG_OPTIONS
+    location = "path"
+
+    @classmethod
+    def open(cls, context: SourceContext) -> RecordSource:
+        """Return a source of the log at the path."""
+        return LogTailSource(context.resolve_path(), AccessLogParser(context.row_reader))
+
+
 class AccessLogParser:
-    """Makes a batch of log lines; one that is no such line is broken."""
+    """Converts log lines to records of the `access-log` contract; other lines are invalid."""
 
     def __init__(self, row_reader: RowReader) -> None:
         self._row_reader = row_reader
 
     def __call__(self, lines: Sequence[bytes], position: Any) -> SourceBatch:
-        """Return the lines as records of the `access-log` contract."""
+        """Return the lines as a batch of records."""
         return self._row_reader.make_batch([parse_access_log_line(line) for line in lines], lines, position)
 
 
 def parse_access_log_line(line: bytes) -> RawRow | InvalidRecordError:
-    """Return what a line says; fields that it marks with `-` are absent."""
+    """Return the fields of a line; fields with the value `-` are absent."""
     try:
         match = _LINE_PATTERN.fullmatch(line.decode())
     except UnicodeDecodeError as error:
         return InvalidRecordError("invalid utf-8", str(error))
     if match is None:
-        return InvalidRecordError("malformed", "it is no line of an access log")
+        return InvalidRecordError("malformed", "not a line of an access log")
     host, _, user, time, request, status, size, referer, agent = match.groups()
     try:
         at = datetime.strptime(time, "%d/%b/%Y:%H:%M:%S %z")

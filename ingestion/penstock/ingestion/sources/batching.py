@@ -1,4 +1,4 @@
-"""Cutting what is read into batches: so many records, and not more bytes than memory should hold."""
+"""Splits a sequence into batches with a limit of records and bytes."""
 
 from collections.abc import Callable, Iterator
 from typing import TypeVar
@@ -9,7 +9,7 @@ Item = TypeVar("Item")
 
 
 def cut_batches(items: Iterator[Item], measure_bytes: Callable[[Item], int]) -> Iterator[list[Item]]:
-    """Yield items in lists that end with the item that reaches either limit; the same lists each time."""
+    """Yield lists of items that end when a limit is reached; the split is deterministic."""
     batch: list[Item] = []
     size_bytes = 0
     for item in items:

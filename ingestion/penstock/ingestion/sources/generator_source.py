@@ -1,25 +1,25 @@
-"""Generators as sources: at a rate by the clock, or as fast as can be."""
+"""Source of generated records, at a rate or as fast as possible."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
 from penstock.ingestion.contracts import Contract, json_codec
-from penstock.ingestion.generators import RecordGenerator
+from penstock.ingestion.generators.generator import RecordGenerator
 from penstock.ingestion.producer.batch import SourceBatch
 from penstock.ingestion.producer.checker import EncodeRecord, encode_batch
 from penstock.ingestion.sources.source import EMPTY_BATCH, ReplayableSource
 
 _MAX_BATCH_RECORDS = 5_000
-# A feed that was held up goes on at its rate; it makes up for at most this much of what it missed.
+# After a pause, a feed resumes at its rate. It catches up on at most this much time.
 _MAX_CATCH_UP_MS = 1_000
 
 
 class GeneratorSource(ReplayableSource):
-    """Records of a generator, stamped with the clock at which they are made.
+    """Records of a generator, with the time at which they are generated.
 
-    A position holds that clock, so that a batch can be made again as it was. With `rate` None records are made
-    as fast as they are taken.
+    A position contains that time, so that a batch can be generated again. If `rate` is None, records are generated
+    as fast as they are consumed.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class GeneratorSource(ReplayableSource):
         self._encode = encode or json_codec(contract).encode
 
     def read(self, position: Any | None) -> Iterator[SourceBatch]:
-        """Yield batches from a position on; endless."""
+        """Yield batches from a position on, without end."""
         next_number = 0
         if position is not None:
             next_number = position["next"] + position["count"]

@@ -1,14 +1,14 @@
-"""Records pushed over HTTP: an answer means that the broker has them.
+"""The source `http`: records that clients push; a response of 200 means that the broker has them.
 
 `POST /` takes one JSON record, or many as lines (`application/x-ndjson`).
 
-| answer | meaning |
+| status | meaning |
 |---|---|
-| 200 | all records are in the ledger; `broken` names the lines, counted from 0, that went to the dead letters |
-| 408 | the body did not come to its end in time; nothing was taken |
-| 413 | the body is larger than allowed; nothing was taken |
-| 429 | too much is waiting for the broker; nothing was taken; try again after `Retry-After` |
-| 503 | stopping, no registry to check by, or no acknowledgement in time; delivered or not, send the records again |
+| 200 | all records are in the ledger; `broken` maps the numbers of invalid lines, from 0, to the reason |
+| 408 | the body did not arrive in time; no record was accepted |
+| 413 | the body is larger than allowed; no record was accepted |
+| 429 | too many bytes wait for the broker; no record was accepted; retry after `Retry-After` |
+| 503 | stopping, no registry, or no acknowledgement in time; records may be delivered; send them again |
 """
 
 import asyncio
@@ -25,14 +25,15 @@ import uvicorn
 from penstock.ingestion.errors import IngestionError, SourceError
 from penstock.ingestion.producer.batch import SourceBatch, concat_batches
 from penstock.ingestion.producer.checker import RecordChecker
-from penstock.ingestion.sources.source import EMPTY_BATCH, OneShotSource
+from penstock.ingestion.sources.source import EMPTY_BATCH, OneShotSource, RecordSource
+from penstock.ingestion.sources.source_kind import SourceContext, SourceKind, SourceOption
 
 
 @dataclass(frozen=True, slots=True)
 class PushLimits:
-    """`waiting_bytes` is how much may be held, half received or not acknowledged, before senders are turned away.
+    """Limits of the server. `max_pending_bytes` limits the bytes that are received or unacknowledged.
 
-    Of one sender alone, when nobody else waits, a whole body is taken whatever its size below `body_bytes`.
+    A single body below `max_body_bytes` is always accepted if no other request is pending.
     """
 
     max_body_bytes: int = 16_777_216
@@ -49,12 +50,18 @@ class _PushRequest:
     end_record: int = 0
 
 
-class HttpPushSource(OneShotSource):
-    """Serves senders, and hands what they send to the feed.
+class HttpPushSource(OneShotSource, SourceKind):
+    """HTTP server to which clients push records.
 
-    It cannot repeat itself and needs not: who got no answer sends again. So a record may be there twice when its
-    sender was not answered; a sender that needs better gives its records ids.
+    It cannot replay: a client without a response sends its records again, so a record can be delivered twice.
+    Clients that need deduplication set record ids.
     """
+
+    kind = "http"
+    options = (
+        SourceOption("address", "The address to serve or to connect to, host:port.", is_required=True),
+    )
+    location = "address"
 
     def __init__(
         self, host: str, port: int, checker: RecordChecker, limits: PushLimits | None = None
@@ -80,23 +87,28 @@ class HttpPushSource(OneShotSource):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run_server, name="http-push", daemon=True)
 
+    @classmethod
+    def open(cls, context: SourceContext) -> RecordSource:
+        """Return a server at the address."""
+        return cls(*context.parse_address(), context.record_format.checker)
+
     @property
     def port(self) -> int:
-        """The port that is served, once `read` has begun."""
+        """The port of the server, after `read` has started."""
         return int(self._server.servers[0].sockets[0].getsockname()[1])
 
     @property
     def is_serving(self) -> bool:
-        """Whether senders are listened to."""
+        """Whether the server accepts requests."""
         return self._server.started
 
     @property
     def pending_bytes(self) -> int:
-        """How much is held: what is being received, and what the broker has not acknowledged, answered or not."""
+        """The bytes of requests that are being received or that the broker has not acknowledged."""
         return self._pending_bytes
 
     def read(self, position: Any | None) -> Iterator[SourceBatch]:
-        """Serve, and yield what is pushed, requests that came together in one batch."""
+        """Serve requests, and yield the records of all pending requests as one batch."""
         self._start_server()
         try:
             while self._thread.is_alive():
@@ -110,7 +122,7 @@ class HttpPushSource(OneShotSource):
             self._stop_server()
 
     def on_acknowledged(self, records: int) -> None:
-        """Answer the senders of the first so many records."""
+        """Answer the requests of the first `records` records."""
         answered = []
         while self._unanswered_requests and self._unanswered_requests[0].end_record <= records:
             answered.append(self._unanswered_requests.popleft())
@@ -118,21 +130,21 @@ class HttpPushSource(OneShotSource):
             self._loop.call_soon_threadsafe(self._answer_requests, answered, True)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer one request, as ASGI wants it."""
+        """Handle one request, as an ASGI application."""
         if scope["type"] != "http" or scope["method"] != "POST":
-            await _respond(send, 405, {"error": "only POST of records is understood here"})
+            await _respond(send, 405, {"error": "use POST to send records"})
             return
         try:
             body = await self._receive_body(receive)
         except _BodyRefusedError as refused:
             await _respond(send, *refused.answer)
         except ConnectionAbortedError:
-            return  # The sender left in the middle: there is nobody to answer, and no record is known to be whole.
+            return  # The client disconnected: no response is possible, and the body may be incomplete.
         else:
             await _respond(send, *await self._accept_body(scope, body))
 
     async def _receive_body(self, receive: Any) -> bytes:
-        """Return a body, which counts as waiting from its first byte; the rest of a refused one is dropped."""
+        """Return the body; its bytes count as pending from the first one, and a refused body is discarded."""
         parts: list[bytes] = []
         body_bytes, refusal = 0, None
         deadline = asyncio.get_running_loop().time() + self._limits.body_timeout_s
@@ -151,7 +163,7 @@ class HttpPushSource(OneShotSource):
             self._pending_bytes -= body_bytes
             seconds = self._limits.body_timeout_s
             raise _BodyRefusedError(
-                408, f"the body did not come to its end within {seconds:g} s; send it again"
+                408, f"the body did not arrive within {seconds:g} s; send it again"
             ) from error
         except BaseException:
             self._pending_bytes -= body_bytes
@@ -162,10 +174,10 @@ class HttpPushSource(OneShotSource):
         limits = self._limits
         if body_bytes > limits.max_body_bytes:
             return _BodyRefusedError(
-                413, f"a body may have {limits.max_body_bytes} bytes; send fewer records at once"
+                413, f"the limit of a body is {limits.max_body_bytes} bytes; send fewer records in a request"
             )
         if self._pending_bytes > max(limits.max_pending_bytes, body_bytes):
-            return _BodyRefusedError(429, "the broker does not keep up; send the records again in a second")
+            return _BodyRefusedError(429, "the broker is too slow; send the records again after a second")
         return None
 
     async def _accept_body(self, scope: Any, body: bytes) -> tuple[int, dict[str, Any]]:
@@ -181,7 +193,7 @@ class HttpPushSource(OneShotSource):
         try:
             batch = self._checker.check(SourceBatch([line for _, line in lines]))
         except IngestionError as error:
-            # No fault of the records: a registry that is away, for one.
+            # Not an error of the records: the registry is unavailable, for example.
             self._pending_bytes -= len(body)
             return 503, {"error": f"the records cannot be checked now: {error}"}
         invalid_lines = {lines[index][0]: str(error) for index, error in batch.invalid.items()}
@@ -195,7 +207,7 @@ class HttpPushSource(OneShotSource):
         try:
             delivered = await asyncio.wait_for(request.answer, self._limits.answer_timeout_s)
         except TimeoutError:
-            # They go on waiting for the broker, and so go on counting.
+            # The records still wait for the broker, so their bytes stay pending.
             return 503, {"error": "the broker did not acknowledge in time; send the records again"}
         if not delivered:
             return 503, {"error": "stopping; send the records again"}
@@ -212,12 +224,13 @@ class HttpPushSource(OneShotSource):
         while not self._server.started:
             if not self._thread.is_alive():
                 raise SourceError(
-                    f"{self._server.config.host}:{self._server.config.port} cannot be served; is the port taken?"
+                    f"Cannot listen on {self._server.config.host}:{self._server.config.port}. "
+                    "Check whether the port is in use."
                 )
             self._started.wait(0.01)
 
     def _stop_server(self) -> None:
-        """Turn away who is not answered yet; called after the feed has waited for what is in flight."""
+        """Refuse the unanswered requests. Runs after the feed has waited for records in flight."""
         self._server.should_exit = True
         unanswered = [*self._unanswered_requests, *self._drain_requests()]
         self._unanswered_requests.clear()
@@ -233,11 +246,11 @@ class HttpPushSource(OneShotSource):
         try:
             asyncio.run(serve())
         except SystemExit:
-            # How uvicorn says that it cannot listen; `_start` tells it on.
+            # uvicorn exits like this if it cannot listen; `_start_server` reports it.
             return
 
     def _answer_requests(self, requests: list[_PushRequest], delivered: bool) -> None:
-        """Tell the senders, in the thread that serves them, and let go of what they sent."""
+        """Set the answers in the thread of the server, and release the bytes."""
         for request in requests:
             self._pending_bytes -= request.body_bytes
             if not request.answer.done():
@@ -245,7 +258,7 @@ class HttpPushSource(OneShotSource):
 
 
 class _BodyRefusedError(Exception):
-    """A body is not taken; `answer` is what its sender is told."""
+    """A body is refused; `answer` is the response."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -253,15 +266,15 @@ class _BodyRefusedError(Exception):
 
 
 async def _read_body_parts(receive: Any, deadline_s: float) -> AsyncIterator[bytes]:
-    """Yield the parts of a body as they come, until a time of the loop, after which TimeoutError is raised.
+    """Yield the parts of a body until the deadline, then raise TimeoutError.
 
-    Raises ConnectionAbortedError when the sender leaves before the end.
+    Raises ConnectionAbortedError if the client disconnects before the end.
     """
     while True:
         async with asyncio.timeout_at(deadline_s):
             message = await receive()
         if message["type"] == "http.disconnect":
-            raise ConnectionAbortedError("the sender left")
+            raise ConnectionAbortedError("the client disconnected")
         yield message.get("body", b"")
         if not message.get("more_body"):
             return

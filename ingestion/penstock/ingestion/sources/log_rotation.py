@@ -1,4 +1,4 @@
-"""The files that a log was rotated into, and which of them comes after which."""
+"""Rotated log files and their order."""
 
 import os
 import re
@@ -8,13 +8,13 @@ from typing import BinaryIO, NamedTuple
 from penstock.ingestion.errors import SourceError
 from penstock.ingestion.sources.file_fingerprint import FileFingerprint, matches_fingerprint
 
-# More digits are a date.
+# A longer number is a date.
 _MAX_NUMBER_DIGITS = 3
 _COMPRESSED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".Z", ".lz4")
 
 
 class RotatedFile(NamedTuple):
-    """A file of a log: `number` is that of `app.log.2`, None where its name has none, 0 for the log itself."""
+    """A file of a log. `number` is 2 for `app.log.2`, 0 for the current log, None without a number."""
 
     path: Path
     number: int | None
@@ -25,10 +25,10 @@ class RotatedFile(NamedTuple):
 def open_rotated_file(
     log: Path, inode: int, fingerprint: FileFingerprint | None, offset: int = 0
 ) -> BinaryIO | None:
-    """Open the file that was being read, under whatever name it has now; None where it is gone.
+    """Open the file that was being read, under its current name; return None if it is gone.
 
-    An inode alone is no proof: when a file is deleted, the next one may get it. Where the log was copied and then
-    cut in place, the copy is found by its beginning, if there is one only.
+    An inode alone is not enough: after a file is deleted, a new file may get its inode. If the log was copied and
+    then truncated, the copy is identified by its fingerprint, if exactly one file matches.
     """
     paths = [log, *log.parent.iterdir()]
     for path in paths:
@@ -51,7 +51,7 @@ def _open_if_same(
     try:
         file = path.open("rb")
     except FileNotFoundError:
-        return None  # Renamed since it was listed.
+        return None  # Renamed since the folder was listed.
     status = os.fstat(file.fileno())
     is_same = inode in (None, status.st_ino) and status.st_size >= offset
     if is_same and (fingerprint is None or matches_fingerprint(file, fingerprint)):
@@ -61,10 +61,10 @@ def _open_if_same(
 
 
 def find_next_inode(log: Path, file: BinaryIO) -> int | None:
-    """Return the inode of the file that was begun when this one was rotated away; None where there is none yet.
+    """Return the inode of the file that follows a rotated file; None if there is none yet.
 
-    Where names are numbered the numbers tell, and raise SourceError where one is missing, which in the middle of a
-    rotation may be so for a moment. Else the times of change tell, and what is missing is not seen.
+    If the names have numbers, the numbers decide. A missing number raises SourceError, which can happen for a
+    moment during a rotation. Without numbers, modification times decide, and a missing file goes unnoticed.
     """
     status = os.fstat(file.fileno())
     rotated_files = _list_rotated_files(log)
@@ -84,7 +84,7 @@ def find_next_inode(log: Path, file: BinaryIO) -> int | None:
 
 
 def _list_rotated_files(log: Path) -> list[RotatedFile]:
-    """Return the log and what it was rotated into, as they are named just now; packed ones too."""
+    """Return the log and its rotated files under their current names, including compressed ones."""
     stem, suffix = re.escape(log.stem), re.escape(log.suffix)
     name_pattern = re.compile(
         rf"{stem}{suffix}(?:[.\-_](\d[\d\-_T]*)(?:\.\w+)?)?|{stem}[.\-_](\d[\d\-_T]*){suffix}"
@@ -103,7 +103,7 @@ def _list_rotated_files(log: Path) -> list[RotatedFile]:
 
 
 def _parse_file_number(text: str | None) -> int | None:
-    """Return the place in the order that a name says, which a date is not."""
+    """Return the rotation number in a name; a date is not a number."""
     if text is None:
         return 0
     return int(text) if text.isdecimal() and len(text) <= _MAX_NUMBER_DIGITS else None
@@ -119,15 +119,15 @@ def _find_numbered_inode(log: Path, number: int, rotated_files: list[RotatedFile
     if number == 0:
         return None
     raise SourceError(
-        f"{log} was rotated, and number {number} of its files, which comes after what was read, is gone: bring it "
-        "back, or use another producer name to begin with what is there"
+        f"{log} was rotated, but its file number {number}, which is next, is missing. "
+        "Restore it, or use another producer name to start with the existing files."
     )
 
 
 def _require_uncompressed(log: Path, file: RotatedFile) -> int:
     if file.path.suffix in _COMPRESSED_SUFFIXES:
         raise SourceError(
-            f"{file.path} is packed, and comes after what was read of {log}: unpack it beside the log"
+            f"{file.path} is compressed, but is the next file of {log}. Decompress it in the same folder."
         )
     return file.inode
 

@@ -1,4 +1,4 @@
-"""A log file that grows, and is rotated, such as a web server's access log."""
+"""The source `log`: a growing log file with rotation."""
 
 import logging
 import os
@@ -17,33 +17,45 @@ from penstock.ingestion.sources.file_fingerprint import (
     fingerprint_file,
     matches_fingerprint,
 )
-from penstock.ingestion.sources.file_source import BoundedLine, read_bounded_lines
+from penstock.ingestion.sources.line_batches import make_json_batch
 from penstock.ingestion.sources.log_rotation import find_next_inode, open_rotated_file
-from penstock.ingestion.sources.source import EMPTY_BATCH, ReplayableSource
+from penstock.ingestion.sources.record_files import BoundedLine, read_bounded_lines
+from penstock.ingestion.sources.source import EMPTY_BATCH, RecordSource, ReplayableSource
+from penstock.ingestion.sources.source_kind import SourceContext, SourceKind, SourceOption
 
 _LOGGER = logging.getLogger(__name__)
-# In the middle of a rotation a file may be missing for a moment: so often it is looked for.
+# A file can be missing for a moment during a rotation. This is the number of lookups before that is an error.
 _MAX_LOOKUPS = 100
+LOG_OPTIONS = (SourceOption("path", "A file or a folder.", is_required=True),)
 MakeLogBatch = Callable[[Sequence[bytes], Any], SourceBatch]
 
 
-class LogTailSource(ReplayableSource):
-    """Follows a log for ever, line by line; a line counts when its end is there.
+class LogTailSource(ReplayableSource, SourceKind):
+    """Log file with JSON lines, followed through rotations.
 
-    A position names the file by its inode and by how it begins. When the log is rotated by renaming, the rest of
-    the old file is read, then the files that came after it, then the new one; also when that happened while nobody
-    was reading, as long as they are still in the folder. One that is missing is an error where they are numbered.
-    When the log is cut to nothing in place, reading begins again at its start; lines that were written and cut
-    between two looks are lost, as with any reader.
+    A line counts once its line ending is written. A position identifies the file by its inode and fingerprint.
+    After a rotation by renaming, the source reads the rest of the old file, the files after it, and then the new
+    file. This also works if the rotation happened while the source was stopped, if the files are still in the
+    folder. A missing numbered file is an error. After a truncation the source starts at the beginning; lines that
+    were written and truncated between two polls are lost.
     """
+
+    kind = "log"
+    options = LOG_OPTIONS
+    location = "path"
 
     def __init__(self, path: Path, make_batch: MakeLogBatch, description: str = "") -> None:
         self.description = description or f"log {path}"
         self._path = path
         self._make_batch = make_batch
 
+    @classmethod
+    def open(cls, context: SourceContext) -> RecordSource:
+        """Return a source of the log at the path."""
+        return cls(context.resolve_path(), make_json_batch)
+
     def read(self, position: Any | None) -> Iterator[SourceBatch]:
-        """Yield batches from a position on, or from the beginning of the log as it is now."""
+        """Yield batches from a position on, or from the beginning of the current log."""
         while position is None and not self._path.exists():
             yield EMPTY_BATCH
         file: BinaryIO
@@ -60,7 +72,7 @@ class LogTailSource(ReplayableSource):
     def _read_file(
         self, file: BinaryIO, offset: int, fingerprint: FileFingerprint | None
     ) -> Generator[SourceBatch, None, int]:
-        """Yield what is in a file and is added to it; return what to read once it was rotated away or cut."""
+        """Yield the lines of a file as it grows; return the next inode after a rotation or truncation."""
         inode = os.fstat(file.fileno()).st_ino
         while True:
             next_inode = yield from self._find_next_inode(file)
@@ -81,7 +93,7 @@ class LogTailSource(ReplayableSource):
                 yield EMPTY_BATCH
 
     def _find_next_inode(self, file: BinaryIO) -> Generator[SourceBatch, None, int | None]:
-        """Return what comes after a file that was rotated away; None while it was not, or nothing does yet."""
+        """Return the inode that follows a rotated file; None if it is not rotated, or if nothing follows yet."""
         for attempt in count(1):
             try:
                 return None if self._is_current_log(file) else find_next_inode(self._path, file)
@@ -89,7 +101,7 @@ class LogTailSource(ReplayableSource):
                 if attempt == _MAX_LOOKUPS:
                     raise
             yield EMPTY_BATCH
-        raise AssertionError("it was looked for without an end")
+        raise AssertionError("unreachable: the lookups are unlimited")
 
     def _open_next_file(self, inode: int) -> Generator[SourceBatch, None, BinaryIO]:
         for _ in range(_MAX_LOOKUPS):
@@ -103,7 +115,7 @@ class LogTailSource(ReplayableSource):
         try:
             return self._path.stat().st_ino == os.fstat(file.fileno()).st_ino
         except FileNotFoundError:
-            # Renamed, and the new one is not there yet: go on with the old.
+            # Renamed, but the new file does not exist yet: continue with the old one.
             return True
 
     def _reopen_position(self, position: Any) -> tuple[BinaryIO, int, FileFingerprint | None]:
@@ -112,14 +124,16 @@ class LogTailSource(ReplayableSource):
         if file is not None:
             return file, offset, fingerprint
         if self._path.exists() and self._path.stat().st_ino == inode and self._path.stat().st_size < offset:
-            _LOGGER.warning("%s was cut while nobody read it; what was not read by then is gone", self._path)
+            _LOGGER.warning(
+                "Log truncated while the source was stopped; unread lines are lost (path=%s)", self._path
+            )
             return self._path.open("rb"), 0, None
         raise self._missing_file_error(inode)
 
     def _missing_file_error(self, inode: int) -> SourceError:
         return SourceError(
-            f"{self._path} was rotated, and the file that was being read (inode {inode}) is no longer in "
-            f"{self._path.parent}; bring it back, or use another producer name to begin with what is there"
+            f"{self._path} was rotated, but the file that was being read (inode {inode}) is no longer in "
+            f"{self._path.parent}. Restore it, or use another producer name to start with the existing files."
         )
 
 

@@ -1,4 +1,4 @@
-"""Sending stored records as they once came: at their own times, faster, or at a rate; in disorder if wanted."""
+"""Paced replay: sends stored records at their original pace, faster, or at a rate, optionally out of order."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -14,17 +14,35 @@ from penstock.ingestion.contracts import Contract
 from penstock.ingestion.errors import InvalidRecordError, SourceError, SourceOptionsError
 from penstock.ingestion.producer.batch import SourceBatch
 from penstock.ingestion.sources.source import EMPTY_BATCH, RecordSource
+from penstock.ingestion.sources.source_kind import (
+    SourceContext,
+    SourceOption,
+    duration_option,
+    parse_positive_number,
+    parse_share,
+)
 
 _LOGGER = logging.getLogger(__name__)
-# Milliseconds at which each record of a batch was once sent, or None where a record does not say.
+_DEFAULT_SEED = 1
+PACE_OPTIONS = (
+    SourceOption("speed", "Replay at this multiple of the original pace.", parse_positive_number),
+    SourceOption(
+        "rate", "Records a second; as fast as possible without --rate or --speed.", parse_positive_number
+    ),
+    SourceOption("replay_by", "The timestamp field for --speed and --disorder; default: the event time."),
+    SourceOption("disorder", "The share of records to delay, from 0 to 1.", parse_share),
+    duration_option("max_delay", "The maximum delay for --disorder, within some thousand records."),
+    SourceOption("seed", "The seed of random values; default: 1.", int),
+)
+# The send time of each record of a batch in milliseconds, or None if a record has none.
 ReadSendTimes = Callable[[SourceBatch], Sequence[int | None]]
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayPace:
-    """How fast: `speed` times their own pace, or `rate` records a second; with neither, as fast as can be.
+    """The pace: `speed` times the original pace, or `rate` records a second, or as fast as possible.
 
-    `disorder` is the share of records that are held back, each by up to `disorder_ms` of their own time.
+    The share `disorder` of the records is delayed, each by up to `disorder_ms` of its own time.
     """
 
     speed: float | None = None
@@ -35,11 +53,11 @@ class ReplayPace:
 
 
 class PacedReplaySource:
-    """Paces another source.
+    """Paces another source, which must be replayable.
 
-    Disorder is within a batch of that source, and the same each time: a function of the seed and of the batch's
-    position. Nothing is held back beyond the last record of its batch; where that is less than declared, a warning
-    says so. Only a source that repeats can be replayed.
+    Records are reordered within a batch of that source. The order is deterministic: a function of the seed and the
+    position of the batch. No record is delayed beyond the end of its batch; a warning reports if that limits the
+    delay.
     """
 
     is_replayable = True
@@ -48,9 +66,9 @@ class PacedReplaySource:
         self, source: RecordSource, read_send_times: ReadSendTimes, pace: ReplayPace, clock: Clock
     ) -> None:
         if not source.is_replayable:
-            raise SourceError(f"{source.description} cannot be replayed: it gives each record once")
+            raise SourceError(f"{source.description} cannot be replayed: it returns each record once.")
         disorder_text = (
-            f"seed {pace.seed}, {pace.disorder:g} held back up to {pace.disorder_ms} ms"
+            f"seed {pace.seed}, {pace.disorder:g} delayed up to {pace.disorder_ms} ms"
             if pace.disorder
             else ""
         )
@@ -68,11 +86,11 @@ class PacedReplaySource:
         return self.pace_batches(map(self._apply_disorder, self._source.read(position)))
 
     def replay_from(self, position: Any) -> Iterator[SourceBatch]:
-        """Yield the batches of a position again, at once."""
+        """Yield the batches of a position again, without pacing."""
         return map(self._apply_disorder, self._source.replay_from(position))
 
     def pace_batches(self, batches: Iterator[SourceBatch]) -> Iterator[SourceBatch]:
-        """Yield batches in their disorder, or parts of them, when they are due, counting from the first."""
+        """Yield reordered batches, or parts of them, when they are due relative to the first."""
         pace_start: tuple[int, int] | None = None
         sent_records = 0
         for batch in batches:
@@ -85,11 +103,11 @@ class PacedReplaySource:
             sent_records += len(batch)
 
     def on_acknowledged(self, records: int) -> None:
-        """Pass on how many records are delivered."""
+        """Forward the number of delivered records."""
         self._source.on_acknowledged(records)
 
     def _apply_disorder(self, batch: SourceBatch) -> SourceBatch:
-        """Return a batch in the disorder that is declared; where nothing is held back, as it is."""
+        """Return a batch in its deterministic disorder."""
         if not self._pace.disorder or not len(batch):
             return batch
         rng = np.random.default_rng([self._pace.seed, *msgspec.json.encode(batch.position)])
@@ -103,13 +121,13 @@ class PacedReplaySource:
         if span_ms < self._pace.disorder_ms and not self._has_warned:
             self._has_warned = True
             _LOGGER.warning(
-                "%s: %d records that are read at once span %d ms, and none is held back by more than that, though "
-                "%d ms were asked for",
+                "Disorder limited by the time span of a batch "
+                "(source=%s, records=%d, span_ms=%d, max_delay_ms=%d)",
                 self.description, records, span_ms, self._pace.disorder_ms,
             )  # fmt: skip
 
     def _send_times(self, batch: SourceBatch) -> list[int]:
-        """Return when each record was sent by its own time; one that is held back comes with those before it."""
+        """Return the send time of each record; a delayed record has the time of the records before it."""
         if self._pace.speed is None:
             return [0] * len(batch)
         return list(accumulate(_fill_missing_times(self._read_send_times(batch)), max))
@@ -134,12 +152,49 @@ class PacedReplaySource:
             index = end
 
 
+def read_pace(context: SourceContext) -> ReplayPace:
+    """Return the pace of the options; raise SourceOptionsError if they contradict each other."""
+    options = context.options
+    speed, rate, disorder = options.get("speed"), options.get("rate"), options.get("disorder") or 0.0
+    max_delay_ms, replay_by, seed = (
+        options.get("max_delay") or 0,
+        options.get("replay_by"),
+        options.get("seed"),
+    )
+    if speed is not None and rate is not None:
+        raise SourceOptionsError("--speed and --rate exclude each other. Leave one of them out.")
+    if bool(disorder) != bool(max_delay_ms):
+        missing = "--max-delay" if disorder else "--disorder"
+        raise SourceOptionsError(f"--disorder and --max-delay need each other. Add {missing}.")
+    if replay_by is not None and speed is None and not disorder:
+        raise SourceOptionsError("--replay-by needs --speed or --disorder. Add one, or leave it out.")
+    if seed is not None and not disorder:
+        raise SourceOptionsError("--seed has no effect without --disorder. Add it, or leave the seed out.")
+    used_seed = _DEFAULT_SEED if seed is None else seed
+    return ReplayPace(speed, rate, disorder, max_delay_ms, used_seed if disorder else 0)
+
+
+def apply_pace(context: SourceContext, source: RecordSource, pace: ReplayPace) -> RecordSource:
+    """Return a source with a pace; without a pace, the source itself."""
+    if pace == ReplayPace():
+        return source
+    field = context.options.get("replay_by") or context.contract.event_time
+    if field is None:
+        raise SourceOptionsError(
+            f"Contract {context.contract.topic} has no event time. Name a field with --replay-by."
+        )
+    read_send_times = read_send_times_from(context.contract, field, context.record_format.decode)
+    return PacedReplaySource(source, read_send_times, pace, context.clock)
+
+
 def read_send_times_from(
     contract: Contract, field: str, decode: Callable[[bytes], msgspec.Struct]
 ) -> ReadSendTimes:
-    """Return how to read the time of sending from a field of the records."""
+    """Return the function that reads send times from a field of the records."""
     if contract.get_field(field).type != "timestamp":
-        raise SourceOptionsError(f"'{field}' of {contract.topic} is no timestamp; name one to replay by")
+        raise SourceOptionsError(
+            f"Field '{field}' of {contract.topic} is not a timestamp. Use a timestamp field for --replay-by."
+        )
 
     def read_time(value: bytes) -> int | None:
         try:
@@ -157,7 +212,7 @@ def read_send_times_from(
 
 
 def _fill_missing_times(times: Sequence[int | None]) -> list[int]:
-    """Give a record without a time that of the record before it."""
+    """Fill missing times with the time of the record before."""
     filled: list[int] = []
     last = next((time for time in times if time is not None), 0)
     for time in times:

@@ -1,4 +1,4 @@
-"""Rows of files, whose values are text or of somebody else's types, as records of a contract."""
+"""Converts rows of files to records of a contract."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,10 +19,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class RowReader:
-    """Makes records of rows: text becomes what the contract says, dates become milliseconds, empty means absent.
+    """Converts rows to records: text to the types of the contract, dates to milliseconds, empty text to absent.
 
-    So does a number that is none (NaN), which is how tables of numbers say that one is missing. In a field that is
-    required, and anywhere if it is infinite, such a number breaks the contract.
+    NaN means absent, too. NaN in a required field, and infinity in any field, make the record invalid.
     """
 
     def __init__(self, contract: Contract, encode: EncodeRecord) -> None:
@@ -41,7 +40,7 @@ class RowReader:
     def make_batch(
         self, rows: Sequence[RawRow | InvalidRecordError], originals: Sequence[bytes], position: Any
     ) -> SourceBatch:
-        """Return rows as a checked batch; a row that breaks the contract as its original bytes."""
+        """Return rows as a validated batch; the value of an invalid row is its original bytes."""
         values: list[bytes] = []
         keys: list[bytes | None] = []
         invalid: dict[int, InvalidRecordError] = {}
@@ -58,7 +57,7 @@ class RowReader:
         return SourceBatch(values, position, keys, invalid)
 
     def to_record(self, row: RawRow | InvalidRecordError) -> msgspec.Struct:
-        """Return a row as a record, or raise BrokenRecordError."""
+        """Return a row as a record; raise InvalidRecordError if it is invalid."""
         if isinstance(row, InvalidRecordError):
             raise row
         present = {
@@ -84,15 +83,13 @@ class RowReader:
         return value
 
     def _check_floats(self, record: msgspec.Struct) -> None:
-        """Judge the numbers that JSON has no word for: they would be null in the topic."""
+        """Handle NaN and infinity, which JSON cannot represent: they would be null in the topic."""
         for name in self._float_fields:
             value = getattr(record, name)
             if value is None or _is_finite(value):
                 continue
             if name not in self._optional_fields or value == value:
-                raise InvalidRecordError(
-                    "wrong type", f"`{value}` is no number that a record can hold, in {name}"
-                )
+                raise InvalidRecordError("wrong type", f"`{value}` is not a finite number, in {name}")
             setattr(record, name, None)
 
 
@@ -105,7 +102,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def _parse_time_ms(text: str) -> Any:
-    """Return the milliseconds of a time as ISO 8601 writes it; other texts as they are, to be judged later."""
+    """Return the milliseconds of an ISO 8601 time; return other text unchanged, for validation."""
     if text.isdecimal():
         return text
     try:
@@ -115,7 +112,7 @@ def _parse_time_ms(text: str) -> Any:
 
 
 def _to_epoch_ms(value: date) -> int:
-    """Return a time, or the beginning of a day, since the epoch; in UTC where it names no zone."""
+    """Return the milliseconds of a time, or of the start of a day; UTC if it has no time zone."""
     if not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day, tzinfo=UTC)
     since_epoch = value.replace(tzinfo=value.tzinfo or UTC) - _EPOCH

@@ -1,4 +1,4 @@
-"""Lines over a TCP socket, as `nc` sends them."""
+"""The source `socket`: lines from a TCP server, such as `nc -lk 9999`."""
 
 import logging
 import select
@@ -9,24 +9,32 @@ from typing import Any
 from penstock.core.clock import Clock
 from penstock.ingestion.errors import SourceError
 from penstock.ingestion.producer.batch import SourceBatch
-from penstock.ingestion.sources.file_source import MAX_LINE_BYTES
-from penstock.ingestion.sources.line_batches import MakeLineBatch
-from penstock.ingestion.sources.source import EMPTY_BATCH, OneShotSource
+from penstock.ingestion.sources.line_batches import MakeLineBatch, TextLineParser, make_json_batch
+from penstock.ingestion.sources.record_files import MAX_LINE_BYTES
+from penstock.ingestion.sources.source import EMPTY_BATCH, OneShotSource, RecordSource
+from penstock.ingestion.sources.source_kind import SourceContext, SourceKind, SourceOption, parse_address
 
 _LOGGER = logging.getLogger(__name__)
 _MAX_RECEIVE_BYTES = 262_144
 _RECONNECT_INTERVAL_MS = 1_000
 
 
-class SocketSource(OneShotSource):
-    """Connects to whoever serves lines (`nc -lk 9999`) and reads until they hang up.
+class SocketSource(OneShotSource, SourceKind):
+    """Lines from a TCP server, as JSON or as text.
 
-    With a clock it then connects again, and goes on trying once a second while nobody is there.
+    The source ends when the server closes the connection. With a clock it reconnects once a second instead.
 
-    A socket keeps nothing: lines that were received and not yet acknowledged by the broker are lost when this
-    process is killed, and nobody can send them again. That is what a broker adds. What it does promise: it reads no
-    faster than the broker takes, so a slow broker slows the sender down instead of filling memory.
+    A socket cannot replay: lines that were received but not acknowledged by the broker are lost if this process is
+    killed. Backpressure is guaranteed: the source reads only as fast as the broker accepts records.
     """
+
+    kind = "socket"
+    options = (
+        SourceOption("address", "The address to serve or to connect to, host:port.", is_required=True),
+        SourceOption("text", "Lines are text, not JSON.", is_flag=True),
+        SourceOption("follow", "Reconnect after the server closes the connection.", is_flag=True),
+    )
+    location = "address"
 
     def __init__(
         self, host: str, port: int, make_batch: MakeLineBatch, reconnect_clock: Clock | None = None
@@ -36,8 +44,15 @@ class SocketSource(OneShotSource):
         self._make_batch = make_batch
         self._reconnect_clock = reconnect_clock
 
+    @classmethod
+    def open(cls, context: SourceContext) -> RecordSource:
+        """Return a client of the server at the address."""
+        is_text, follow = context.options.get("text"), context.options.get("follow")
+        make_batch = TextLineParser(context.row_reader, context.clock) if is_text else make_json_batch
+        return cls(*context.parse_address(), make_batch, context.clock if follow else None)
+
     def read(self, position: Any | None) -> Iterator[SourceBatch]:
-        """Yield lines as they come; the last one before somebody hangs up may lack its end."""
+        """Yield lines as they arrive; the last line before a disconnect may lack its line ending."""
         if self._reconnect_clock is None:
             yield from self._read_lines()
             return
@@ -50,7 +65,7 @@ class SocketSource(OneShotSource):
             except SourceError as error:
                 if str(error) != last_error:
                     last_error = str(error)
-                    _LOGGER.warning("%s; trying again every second", last_error)
+                    _LOGGER.warning("Connection failed; retrying every second: %s", last_error)
             while self._reconnect_clock() < attempted_ms + _RECONNECT_INTERVAL_MS:
                 yield EMPTY_BATCH
 
@@ -73,14 +88,21 @@ class SocketSource(OneShotSource):
             return socket.create_connection(self._address, timeout=10)
         except OSError as error:
             raise SourceError(
-                f"{self.description} cannot be reached: {error}; serve lines there, for example with `nc -lk`"
+                f"Cannot connect to {self.description}: {error}. Serve lines there, for example with `nc -lk`."
             ) from error
 
     def _receive(self, connection: socket.socket) -> bytes:
         try:
             return connection.recv(_MAX_RECEIVE_BYTES)
         except OSError as error:
-            raise SourceError(f"{self.description} broke off: {error}; start again to reconnect") from error
+            raise SourceError(
+                f"Connection lost to {self.description}: {error}. Start again to reconnect."
+            ) from error
+
+
+def open_socket_lines(address: str) -> RecordSource:
+    """Return the lines of a server unchanged, without a contract."""
+    return SocketSource(*parse_address(address), make_json_batch)
 
 
 def _split_lines(received: bytes, *, is_ended: bool) -> tuple[list[bytes], bytes]:

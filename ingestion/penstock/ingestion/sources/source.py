@@ -1,4 +1,4 @@
-"""What every source is: batches from a position on."""
+"""The protocol of sources, base classes for implementations, and replay."""
 
 from collections.abc import Iterator
 from typing import Any, Protocol
@@ -11,30 +11,30 @@ EMPTY_BATCH = SourceBatch((), keys=())
 
 
 class RecordSource(Protocol):
-    """Yields batches; an empty one says that there is nothing now, the end that there is no more at all.
+    """Yields batches. An empty batch means that there is nothing at the moment.
 
-    A source that `repeats` gives, when read from the position of one of its batches, that batch's records again,
-    byte for byte, and then those that follow. One that does not has batches without positions.
+    A replayable source that is read at the position of a batch returns the records of that batch again, byte for
+    byte, and then those that follow. The batches of other sources have no positions.
     """
 
     description: str
     is_replayable: bool
 
     def read(self, position: Any | None) -> Iterator[SourceBatch]:
-        """Yield batches from a position on, or from the beginning, as they are due."""
+        """Yield batches from a position on, or from the beginning, when they are due."""
 
     def replay_from(self, position: Any) -> Iterator[SourceBatch]:
-        """Yield the batches of a position again and those that follow, without waiting until they are due."""
+        """Yield the batches of a position and those that follow, without pacing."""
 
     def pace_batches(self, batches: Iterator[SourceBatch]) -> Iterator[SourceBatch]:
-        """Yield what `repeat` gives as it is due, the first of it now."""
+        """Yield the batches of `replay_from` when they are due; the first is due immediately."""
 
     def on_acknowledged(self, records: int) -> None:
-        """Be told that so many of the records that `read` has yielded are delivered."""
+        """Called with the number of delivered records, counted from the start of `read`."""
 
 
 class ReplayableSource:
-    """What most sources have in common: they repeat by reading again, and nobody waits for an answer."""
+    """Base of sources that replay by reading again."""
 
     is_replayable = True
 
@@ -47,33 +47,33 @@ class ReplayableSource:
         return self.read(position)
 
     def pace_batches(self, batches: Iterator[SourceBatch]) -> Iterator[SourceBatch]:
-        """Yield batches as they are: they are due when they are there."""
+        """Yield batches unchanged: they are due when they exist."""
         return batches
 
     def on_acknowledged(self, records: int) -> None:
-        """Take note of nothing: there is nobody to tell."""
+        """Do nothing."""
 
 
 class OneShotSource:
-    """What sources have in common that give each record once."""
+    """Base of sources that return each record once."""
 
     is_replayable = False
     description: str
 
     def replay_from(self, position: Any) -> Iterator[SourceBatch]:
-        """Give nothing."""
-        raise SourceError(f"{self.description} cannot go back to {position}: it gives each record once")
+        """Raise SourceError."""
+        raise SourceError(f"{self.description} cannot replay from {position}: it returns each record once.")
 
     def pace_batches(self, batches: Iterator[SourceBatch]) -> Iterator[SourceBatch]:
-        """Yield batches as they are."""
+        """Yield batches unchanged."""
         return batches
 
     def on_acknowledged(self, records: int) -> None:
-        """Take note of nothing: there is nobody to tell."""
+        """Do nothing."""
 
 
 def make_replay(source: RecordSource) -> ReplayRecords | None:
-    """Return how to get records of a source a second time, or None where it cannot repeat itself."""
+    """Return the function that reads records again, or None if the source cannot replay."""
     if not source.is_replayable:
         return None
 
@@ -103,7 +103,7 @@ def _drop_first(batches: list[SourceBatch], skip_records: int) -> list[SourceBat
 
 
 def read_rest(source: RecordSource, position: Any, skip_records: int) -> Iterator[SourceBatch]:
-    """Yield what follows the first `skip` records after a position, as it is due; they have to be there still."""
+    """Yield what follows `skip_records` records at a position; raise SourceError if these are gone."""
     yield from source.pace_batches(_skip_replayed(source, position, skip_records))
 
 
@@ -118,6 +118,6 @@ def _skip_replayed(source: RecordSource, position: Any, skip_records: int) -> It
         skip_records = 0
     if skip_records:
         raise SourceError(
-            f"{source.description} is shorter than it was: {skip_records} records after {position} are gone; "
-            "bring its data back, or use another producer name"
+            f"{source.description} is shorter than before: {skip_records} records after {position} are gone. "
+            "Restore its data, or use another producer name."
         )

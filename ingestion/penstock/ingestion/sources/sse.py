@@ -1,4 +1,4 @@
-"""Server-sent events over HTTP."""
+"""The source `sse`: server-sent events over HTTP."""
 
 import http.client
 import queue
@@ -13,9 +13,10 @@ from urllib.parse import SplitResult, urlsplit
 from penstock.ingestion.errors import SourceError, SourceOptionsError
 from penstock.ingestion.producer.batch import SourceBatch
 from penstock.ingestion.sources.batching import MAX_BATCH_BYTES, MAX_BATCH_RECORDS
-from penstock.ingestion.sources.file_source import MAX_LINE_BYTES
-from penstock.ingestion.sources.line_batches import MakeLineBatch
-from penstock.ingestion.sources.source import EMPTY_BATCH, ReplayableSource
+from penstock.ingestion.sources.line_batches import MakeLineBatch, make_json_batch
+from penstock.ingestion.sources.record_files import MAX_LINE_BYTES
+from penstock.ingestion.sources.source import EMPTY_BATCH, RecordSource, ReplayableSource
+from penstock.ingestion.sources.source_kind import SourceContext, SourceKind, SourceOption
 
 _CONNECT_TIMEOUT_S = 10.0
 _REPLAY_TIMEOUT_S = 10.0
@@ -24,28 +25,35 @@ _HTTP_OK = 200
 
 
 class ServerSentEvent(NamedTuple):
-    """One event, and the id by which its server knows it; empty where it gives none."""
+    """One event and its id, which is empty if the server sends none."""
 
     id: str
     data: bytes
 
 
-class SseSource(ReplayableSource):
-    """Reads events, and resumes after the last one it knows by `Last-Event-ID`, as the standard has it.
+class SseSource(ReplayableSource, SourceKind):
+    """Server-sent events with JSON records.
 
-    A position is the id before its batch, how many it had, and the last of them: the source repeats itself as far
-    as its server does, and is refused where that gives other events by then. What is acknowledged is not asked for
-    again. Events without ids have no positions: what of them is in flight at a kill is written down as abandoned.
+    The source resumes with the header `Last-Event-ID`. A position is the id before a batch, its number of events,
+    and its last id. The source replays as far as its server does, and raises SourceError if the server returns
+    other events. Events without ids have no positions; those in flight at a kill are recorded as abandoned.
     """
+
+    kind = "sse"
+    options = (SourceOption("url", "The URL of the events.", is_required=True),)
+    location = "url"
 
     def __init__(self, url: str, make_batch: MakeLineBatch) -> None:
         self.description = f"events of {url}"
         self._url = urlsplit(url)
         self._make_batch = make_batch
         if self._url.scheme not in ("http", "https") or not self._url.hostname:
-            raise SourceOptionsError(
-                f"'{url}' is no address of events; it has to begin with http:// or https://"
-            )
+            raise SourceOptionsError(f"'{url}' is not a URL of events. Start it with http:// or https://.")
+
+    @classmethod
+    def open(cls, context: SourceContext) -> RecordSource:
+        """Return a client of the URL."""
+        return cls(context.options["url"], make_json_batch)
 
     def read(self, position: Any | None) -> Iterator[SourceBatch]:
         """Yield events as they come, until the server hangs up; those of a position first, in one batch."""
@@ -63,8 +71,8 @@ class SseSource(ReplayableSource):
         events: list[ServerSentEvent] | None = buffer.take_replayed(int(position["count"]))
         if events and events[-1].id != position.get("last", events[-1].id):
             raise SourceError(
-                f"{self.description} no longer has the {len(events)} events after '{last_id}', up to "
-                f"'{position['last']}', and sent others: use another producer name to begin with what there is"
+                f"{self.description} no longer has the {len(events)} events after '{last_id}' up to "
+                f"'{position['last']}'. Use another producer name to start with the existing events."
             )
         while events is not None:
             if events:
@@ -84,12 +92,12 @@ def _make_position(last_id: str, events: list[ServerSentEvent]) -> Any | None:
     """Return where the events can be read again, which only ids make possible."""
     ids = {event.id for event in events}
     if "" in ids or last_id in ids or len(ids) < len(events):
-        return None  # One that has no id of its own would come again after the id before it.
+        return None  # An event without its own id would be sent again after the id before it.
     return {"after": last_id, "count": len(events), "last": events[-1].id}
 
 
 class _EventBuffer:
-    """Reads events in a thread of its own, so that nobody waits in a read; holds no more than a batch."""
+    """Receives events in a thread, so that the feed never blocks; buffers at most one batch."""
 
     def __init__(self, response: http.client.HTTPResponse, last_id: str, description: str) -> None:
         self._queue: queue.SimpleQueue[ServerSentEvent | Exception | None] = queue.SimpleQueue()
@@ -101,7 +109,7 @@ class _EventBuffer:
         threading.Thread(target=self._receive_events, args=(response, last_id), daemon=True).start()
 
     def take_batch(self) -> list[ServerSentEvent] | None:
-        """Return what has come, which may be nothing; None at the end."""
+        """Return the received events, possibly none; return None at the end of the stream."""
         events: list[ServerSentEvent] = []
         size_bytes = 0
         while size_bytes < MAX_BATCH_BYTES and not self._is_ended:
@@ -114,7 +122,7 @@ class _EventBuffer:
         return None if self._is_ended and not events else events
 
     def take_replayed(self, count: int) -> list[ServerSentEvent]:
-        """Return so many events that were sent before, or those that come again within some seconds."""
+        """Return `count` events that were sent before, or fewer if the replay times out."""
         events: list[ServerSentEvent] = []
         while len(events) < count and not self._is_ended:
             try:
@@ -132,7 +140,9 @@ class _EventBuffer:
         elif item is None:
             self._is_ended = True
         else:
-            raise SourceError(f"{self._description} broke off: {item}; start again to resume") from item
+            raise SourceError(
+                f"Connection lost to {self._description}: {item}. Start again to resume."
+            ) from item
 
     def _receive_events(self, response: http.client.HTTPResponse, last_id: str) -> None:
         try:
@@ -140,7 +150,7 @@ class _EventBuffer:
                 self._put_item(event)
             self._put_item(None)
         except (OSError, http.client.HTTPException, AttributeError, ValueError) as error:
-            # Closing the connection ends a read that is under way with an error of any of these kinds.
+            # Closing the connection ends a blocked read with one of these errors.
             if not self._is_closed:
                 self._put_item(error)
         finally:
@@ -153,22 +163,22 @@ class _EventBuffer:
                     self._buffered_bytes += _buffered_size(item)
                     self._queue.put(item)
                     return
-        raise ConnectionAbortedError("nobody reads these events any more")
+        raise ConnectionAbortedError("the buffer is closed")
 
     def close(self) -> None:
-        """Say that nobody takes events any more."""
+        """Stop receiving events."""
         self._is_closed = True
 
 
 def _buffered_size(item: ServerSentEvent | Exception | None) -> int:
-    """Return what counts of an event where a batch of them is as much as may be held: of a small one its number."""
+    """Return the bytes of an event against the buffer limit; small events count by their number."""
     return (
         max(len(item.data), MAX_BATCH_BYTES // MAX_BATCH_RECORDS) if isinstance(item, ServerSentEvent) else 0
     )
 
 
 def parse_events(lines: Iterator[bytes], last_id: str) -> Iterator[ServerSentEvent]:
-    """Yield the events of a stream; an event ends at an empty line and keeps the id before it if it has none."""
+    """Yield the events of a stream. An event ends at an empty line; without an id it has the id before it."""
     data: list[bytes] = []
     for line in lines:
         name, _, value = line.rstrip(b"\r\n").partition(b":")
@@ -198,15 +208,15 @@ def _open_stream(url: SplitResult, last_id: str, description: str) -> Iterator[h
         if response.status != _HTTP_OK:
             response.close()
             raise SourceError(
-                f"{description} cannot be read: the answer is {response.status} {response.reason}"
+                f"Cannot read {description}: the response is {response.status} {response.reason}."
             )
         raw_socket.settimeout(None)
         yield response
     except (OSError, http.client.HTTPException) as error:
-        raise SourceError(f"{description} cannot be read: {error}; is the server up?") from error
+        raise SourceError(f"Cannot read {description}: {error}. Check that the server is up.") from error
     finally:
         if raw_socket is not None:
-            # Ends a read that is under way in the other thread, which then closes the response.
+            # Ends the blocked read of the other thread, which then closes the response.
             with suppress(OSError):
                 raw_socket.shutdown(socket.SHUT_RDWR)
         connection.close()

@@ -82,7 +82,7 @@ def topic(topic: str, group: str, count: int | None, pause: float) -> None:
 def socket(address: str, count: int | None, pause: float) -> None:
     """Print lines from a socket server, for example `nc -lk 9999`. Nothing is stored."""
     from penstock.ingestion.consumers import consume_without_broker
-    from penstock.ingestion.sources.source_factory import open_socket_lines
+    from penstock.ingestion.sources.socket_source import open_socket_lines
 
     with stop_on_signal() as stop:
         handle = _create_printer(stop, pause)

@@ -1,11 +1,11 @@
-"""`penstock ingest`: send records to a topic and track each one in a delivery ledger."""
+"""`penstock ingest`: sends the records of a source to a topic."""
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from penstock.core.names import explain_unknown_name
 from penstock.platform.cli.command_context import current_settings
 from penstock.platform.cli.output import format_examples, print_json
 from penstock.platform.cli.stop_signals import stop_on_signal
@@ -14,88 +14,128 @@ if TYPE_CHECKING:
     from penstock.ingestion.feed import FeedSummary
 
 
-def _check_source(_context: click.Context, _parameter: click.Parameter, source: str) -> str:
-    """Refuse an unknown source and name the nearest one."""
-    from penstock.ingestion.sources.source_factory import list_source_kinds
+class _IngestCommand(click.Command):
+    """Adds the options of all kinds of sources, and a section of the help that lists the kinds."""
 
-    if source not in list_source_kinds():
-        raise click.BadParameter(
-            explain_unknown_name("source", source, list_source_kinds(), "penstock ingest --help")
-        )
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the declared parameters, those of the kinds, and the help option last."""
+        *parameters, help_option = super().get_params(ctx)
+        return [*parameters, *_kind_parameters(), help_option]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, and the kinds of sources with their options."""
+        from penstock.ingestion.sources.source_discovery import discover_source_kinds
+
+        super().format_options(ctx, formatter)
+        with formatter.section("Sources"):
+            formatter.write_dl(
+                [
+                    (name, f"{kind.summarize()} {' '.join(option.flag_name for option in kind.options)}")
+                    for name, kind in discover_source_kinds().items()
+                ]
+            )
+
+
+@cache
+def _kind_parameters() -> tuple[click.Parameter, ...]:
+    from penstock.ingestion.sources.source_discovery import list_source_options
+
+    return tuple(
+        click.Option([option.flag_name], is_flag=option.is_flag, default=None, help=option.help)
+        for option in list_source_options()
+    )
+
+
+def _check_source(_context: click.Context, _parameter: click.Parameter, source: str) -> str:
+    """Refuse an unknown name. A `module:Class` is imported later, when the source opens."""
+    from penstock.ingestion.errors import SourceOptionsError
+    from penstock.ingestion.sources.source_discovery import find_source_kind
+
+    if ":" in source:
+        return source
+    try:
+        find_source_kind(source)
+    except SourceOptionsError as error:
+        raise click.BadParameter(str(error)) from error
     return source
 
 
 def _complete_sources(_context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
-    from penstock.ingestion.sources.source_factory import list_source_kinds
+    from penstock.ingestion.sources.source_discovery import list_source_kinds
 
     return [kind for kind in list_source_kinds() if kind.startswith(prefix)]
 
 
-def _parse_duration(_context: click.Context, _parameter: click.Parameter, text: str | None) -> int:
-    from penstock.ingestion.durations import parse_duration_ms
-
-    return 0 if text is None else parse_duration_ms(text)
+def _parse_options(
+    _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, str]:
+    for text in texts:
+        if "=" not in text:
+            raise click.BadParameter(f"{text!r} is not an option. Use NAME=VALUE, such as limit=100.")
+    return {
+        name.strip().replace("-", "_"): value for name, _, value in (text.partition("=") for text in texts)
+    }
 
 
 EXAMPLES = format_examples(
     "penstock ingest sensors --rate 50",
     "penstock ingest clicks --count 1000 --seed 7 --route round-robin",
-    "penstock ingest csv --place readings.csv --topic sensors --disorder 0.1 --held-back 30s",
+    "penstock ingest csv --path readings.csv --topic sensors --disorder 0.1 --max-delay 30s",
     "penstock ingest flights --speed 3600 --replay-by departed",
-    "penstock ingest socket --place 127.0.0.1:9999 --topic lines --text --follow",
-    "penstock ingest text --place book.txt --topic lines",
+    "penstock ingest socket --address 127.0.0.1:9999 --topic lines --text --follow",
+    "penstock ingest text --path book.txt --topic lines",
+    "penstock ingest mypackage.mymodule:MySource --topic sensors --option limit=100",
 )
-POSITIVE_FLOAT = click.FloatRange(min=0, min_open=True)
 
 
-@click.command(name="ingest", short_help="Send records from a source to a topic", epilog=EXAMPLES)
+@click.command(
+    cls=_IngestCommand, name="ingest", epilog=EXAMPLES, short_help="Send records from a source to a topic"
+)
 @click.argument("source", callback=_check_source, shell_complete=_complete_sources)
-@click.option("--topic", default="", help="Target topic. Default: the topic with the source's name.")
-@click.option("--place", default="", help="File, folder, URL or host:port to read from.")
-@click.option("--rate", type=POSITIVE_FLOAT, help="Records per second. Default: as fast as possible.")
-@click.option("--speed", type=POSITIVE_FLOAT, help="Replay speed, as a multiple of the records' own pace.")
-@click.option("--replay-by", help="Time field that --speed follows. Default: the event time.")
-@click.option("--disorder", default=0.0, type=click.FloatRange(0, 1), help="Share of the records to delay.")
-@click.option(
-    "--held-back",
-    "disorder_ms",
-    callback=_parse_duration,
-    help="Longest delay of --disorder, for example 30s; at most a few thousand records.",
-)
-@click.option(
-    "--count",
-    type=click.IntRange(min=1),
-    help="Stop after this many records. Default: at the end of the source.",
-)
-@click.option("--seed", type=int, help="Random seed. Default: 1.")
-@click.option("--follow", is_flag=True, help="Keep reading: watch the folder for new files, or reconnect.")
-@click.option("--text", is_flag=True, help="Treat lines as text instead of JSON.")
+@click.option("--topic", default="", help="The topic; default: the name of the source.")
+@click.option("--count", type=click.IntRange(min=1), help="Stop after this many records.")
 @click.option(
     "--route",
     default="key",
     show_default=True,
-    help="Partitioner: key, round-robin, or module:function that takes (key, sequence).",
+    help="The partitioner: key, round-robin, or module:function of (key, sequence).",
 )
 @click.option(
-    "--producer",
-    default="",
-    help="Name of the ledger. A second run with this name resumes where the first ended.",
+    "--producer", default="", help="The name of the ledger. A run with the same name resumes the one before."
+)
+@click.option(
+    "--option",
+    "own_options",
+    multiple=True,
+    callback=_parse_options,
+    help="An option of your own source, as NAME=VALUE. Repeatable.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
-def command(count: int | None, as_json: bool, **options: str) -> int:
-    """Send records from a source to a topic. The producer's ledger tracks what the broker acknowledged.
+def command(  # each parameter is an option
+    source: str,
+    topic: str,
+    route: str,
+    producer: str,
+    own_options: dict[str, str],
+    count: int | None,
+    as_json: bool,
+    **kind_options: Any,
+) -> int:
+    """Send the records of SOURCE to a topic, and record each acknowledgement in the ledger of the producer.
 
-    SOURCE is json-lines, csv, parquet, text or log for files; http, sse or socket for the network; or the name of
-    a topic with a generator, such as sensors.
+    SOURCE is a name from the list below, or module:Class for your own source.
 
-    Ctrl-C waits for the records in flight; the next run resumes from there. `penstock producer where` prints the
-    offset of each record.
+    Ctrl-C flushes the records in flight. The next run resumes there. `penstock producer where` shows the address of
+    each record.
     """
     from penstock.ingestion.feed import FeedLimits
     from penstock.platform.cli.feed_progress import show_progress
     from penstock.platform.services.feeds import FeedRequest, open_feed
 
-    feed_request = FeedRequest(**options)  # type: ignore[arg-type]  # click passes the declared option types
+    options = {
+        name: value for name, value in kind_options.items() if value is not None and value is not False
+    }
+    feed_request = FeedRequest(source, topic, options | own_options, route, producer)
     feed = open_feed(current_settings(), feed_request)
     with (
         stop_on_signal() as stop,
@@ -120,6 +160,4 @@ def _describe_summary(summary: "FeedSummary") -> str:
         f"{summary.acknowledged_records:,} records acknowledged{rate}, "
         f"{summary.dead_letters:,} of them dead letters"
     )
-    return (
-        text if summary.complete else f"{text}; some records are still in flight: the next run resolves them"
-    )
+    return text if summary.complete else f"{text}; some records are still in flight: the next run resolves them"

@@ -12,7 +12,7 @@ from dagster import Definitions
 from penstock.core.clock import now_ms
 from penstock.infra.environments import EnvironmentCatalog
 from penstock.ingestion.contracts import CATALOG_FOLDER, Contract, list_contract_names, load_catalog
-from penstock.ingestion.sources.source_factory import list_source_kinds
+from penstock.ingestion.sources.source_discovery import list_source_kinds
 from penstock.ingestion.topics import TopicPlan, plan_cluster_changes
 from penstock.pipelines import catalog
 from penstock.platform.control import ControlStore, open_control_store

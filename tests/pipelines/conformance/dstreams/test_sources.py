@@ -20,7 +20,7 @@ from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.contracts import load_contract
 from penstock.ingestion.feed import Feed, FeedLimits
 from penstock.ingestion.producer import create_record_format
-from penstock.ingestion.sources.source_factory import SourceOptions, open_source
+from penstock.ingestion.sources.source_discovery import find_source_kind, open_source
 from penstock.ingestion.topics import ensure_topics
 
 if TYPE_CHECKING:
@@ -67,9 +67,11 @@ def in_topic(broker: LocalBroker, kind: str, place: str, folder: Path) -> list[s
     contract = replace(load_contract("lines"), topic=f"heard-of-a-{kind}")
     ensure_topics(broker.bootstrap, [contract])
     index = folder / "index" if kind == "text" else None
-    options = SourceOptions(place=place, text=kind == "socket", follow=True, index=index)
+    options = {find_source_kind(kind).location: place, "follow": True} | (
+        {"text": True} if kind == "socket" else {}
+    )
     source = open_source(
-        kind, contract, create_record_format(contract), lambda: time.time_ns() // 1_000_000, options
+        kind, contract, create_record_format(contract), lambda: time.time_ns() // 1_000_000, options, index
     )
     feed = Feed(source, contract, broker.bootstrap, folder / "ledger", lambda: time.time_ns() // 1_000_000)
     assert feed.run(threading.Event(), limits=FeedLimits(count=len(LINES))).acknowledged_records == len(LINES)

@@ -19,7 +19,7 @@ from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.contracts import load_contract
 from penstock.ingestion.feed import Feed, FeedLimits
 from penstock.ingestion.producer import create_record_format
-from penstock.ingestion.sources.source_factory import SourceOptions, open_source
+from penstock.ingestion.sources.source_discovery import open_source
 from penstock.ingestion.topics import ensure_topics
 from penstock.pipelines import catalog
 
@@ -41,7 +41,7 @@ def said(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> list[
     # Each reading of this clock is a second after the one before: with a line they are three.
     ticks = count(BEGAN, 1_000)
     with run_line_server(lambda client: client.sendall(f"{next(texts)}\n".encode())) as port:
-        options = SourceOptions(place=f"127.0.0.1:{port}", text=True, follow=True)
+        options = {"address": f"127.0.0.1:{port}", "text": True, "follow": True}
         source = open_source("socket", contract, create_record_format(contract), lambda: next(ticks), options)
         ledger = tmp_path_factory.mktemp("socket")
         feed = Feed(source, contract, broker.bootstrap, ledger, lambda: BEGAN, partitioner_name="round-robin")

@@ -5,13 +5,11 @@ from collections.abc import Callable
 
 from dagster import (
     AssetMaterialization,
-    Enum,
-    EnumValue,
     Field,
     Int,
     JobDefinition,
-    Noneable,
     OpExecutionContext,
+    Permissive,
     config_mapping,
     graph,
     in_process_executor,
@@ -30,17 +28,16 @@ FeedOpener = Callable[[FeedRequest], Feed]
 
 def build_ingest_job(source_kinds: tuple[str, ...], open_feed: FeedOpener) -> JobDefinition:
     """Build the job; `open_feed` creates a feed from the launchpad's config."""
-    source = Enum("SourceName", [EnumValue(kind) for kind in source_kinds])
     schema = {
-        "source": Field(source, description="source of the records"),
-        "topic": Field(str, default_value="", description="target topic; default: the source's name"),
-        "place": Field(str, default_value="", description="a file, a folder, a URL, or host:port"),
-        "count": Field(Int, default_value=1_000, description="maximum number of records"),
-        "rate": Field(
-            Noneable(float), default_value=None, description="records per second; default: no limit"
+        "source": Field(str, description=f"The source: module:Class, or one of {', '.join(source_kinds)}."),
+        "topic": Field(str, default_value="", description="The topic; default: the name of the source."),
+        "options": Field(
+            Permissive(),  # type: ignore[no-untyped-call]  # Dagster has no types here
+            default_value={},
+            description="The options of the source, such as {rate: 50, seed: 7}; see `penstock ingest --help`.",
         ),
-        "seed": Field(Noneable(int), default_value=None, description="seed of random numbers"),
-        "producer": Field(str, default_value="", description="name of the delivery ledger"),
+        "count": Field(Int, default_value=1_000, description="Stop after this many records."),
+        "producer": Field(str, default_value="", description="The name of the ledger."),
     }
 
     @op(name="ingest_records", description="Ingest records into a topic.", config_schema=schema)
@@ -57,9 +54,7 @@ def build_ingest_job(source_kinds: tuple[str, ...], open_feed: FeedOpener) -> Jo
                 summary.acknowledged_until,
             )
 
-    @graph(
-        name=INGEST_JOB, description="Ingest a limited number of records into a topic, each accounted for."
-    )
+    @graph(name=INGEST_JOB, description="Ingest a limited number of records into a topic.")
     def job_graph() -> None:
         ingest()
 

@@ -1,0 +1,140 @@
+"""A source outside of the source tree is found by `module:Class` or by an entry point, without touching a file."""
+
+import dataclasses
+import importlib.metadata
+import json
+import sys
+import time
+from pathlib import Path
+from threading import Event
+
+import pytest
+from tests.ingestion.topic_reading import read_topic
+
+from penstock.infra.local_broker import LocalBroker
+from penstock.ingestion.contracts import load_contract
+from penstock.ingestion.errors import SourceOptionsError
+from penstock.ingestion.feed import Feed, FeedLimits
+from penstock.ingestion.generators import GENERATORS
+from penstock.ingestion.ledger import read_ledger_state
+from penstock.ingestion.producer import create_record_format
+from penstock.ingestion.sources import source_discovery
+from penstock.ingestion.sources.source_discovery import discover_source_kinds, find_source_kind, open_source
+from penstock.ingestion.topics import ensure_topics
+
+OWN_SOURCE = '''
+from penstock.ingestion.producer import SourceBatch
+from penstock.ingestion.sources import ReplayableSource, SourceKind, SourceOption
+
+
+class CounterSource(ReplayableSource, SourceKind):
+    """Readings with ascending ids."""
+
+    kind = "counter"
+    options = (
+        SourceOption("limit", "The number of records.", int, is_required=True),
+        SourceOption("site", "The site of the readings."),
+    )
+
+    def __init__(self, limit, site):
+        self.description = f"counter up to {limit}"
+        self._limit, self._site = limit, site
+
+    @classmethod
+    def open(cls, context):
+        return cls(context.options["limit"], context.options.get("site", "s"))
+
+    def read(self, position):
+        for first in range(position or 0, self._limit, 100):
+            numbers = range(first, min(first + 100, self._limit))
+            values = [f'{{"id":"{n}","device":"d{n % 5}","site":"{self._site}","at":{n}}}' for n in numbers]
+            yield SourceBatch([value.encode() for value in values], first)
+'''
+
+
+@pytest.fixture
+def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "a_package_of_mine.py").write_text(OWN_SOURCE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "a_package_of_mine", raising=False)
+    return "a_package_of_mine"
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@pytest.mark.kafka
+def test_a_source_outside_of_the_tree_is_ingested_and_resumed(
+    broker: LocalBroker, own_module: str, tmp_path: Path
+):
+    contract = dataclasses.replace(load_contract("sensors"), topic="own-source")
+    ensure_topics(broker.bootstrap, [contract])
+    name = f"{own_module}:CounterSource"
+
+    def run_feed(count: int | None) -> int:
+        source = open_source(name, contract, create_record_format(contract), now_ms, {"limit": "950"})
+        feed = Feed(source, contract, broker.bootstrap, tmp_path / "ledger", now_ms)
+        return feed.run(Event(), limits=FeedLimits(count=count, finish_ms=60_000)).acknowledged_records
+
+    assert run_feed(420) == 420
+    assert run_feed(None) == 530
+    ids = sorted(int(json.loads(record.value)["id"]) for record in read_topic(broker.bootstrap, "own-source"))
+    assert ids == list(range(950))
+    assert read_ledger_state(tmp_path / "ledger").acknowledged_until == 950
+
+
+def test_an_entry_point_gives_a_source_a_name(own_module: str, monkeypatch: pytest.MonkeyPatch):
+    entry_points = [
+        importlib.metadata.EntryPoint(name, value, source_discovery.ENTRY_POINT_GROUP)
+        for name, value in (("counter", f"{own_module}:CounterSource"), ("broken", "no_such_module:Source"))
+    ]
+    monkeypatch.setattr(source_discovery, "entry_points", lambda **_: entry_points)
+    discover_source_kinds.cache_clear()
+    try:
+        assert find_source_kind("counter").summarize() == "Readings with ascending ids."
+        assert "broken" not in discover_source_kinds()
+        names = [option.name for option in source_discovery.list_source_options()]
+        assert {"limit", "site", "path"} < set(names)
+    finally:
+        discover_source_kinds.cache_clear()
+
+
+def test_wrong_options_and_classes_are_refused_with_the_fix(own_module: str):
+    contract = load_contract("sensors")
+    record_format = create_record_format(contract)
+    for name, options, problem in (
+        (f"{own_module}:CounterSource", {}, r"needs the option --limit: The number of records\."),
+        (f"{own_module}:CounterSource", {"limit": "many"}, r"Option --limit: 'many' is invalid"),
+        (
+            f"{own_module}:CounterSource",
+            {"limit": 1, "most": 1},
+            r"no option --most .*Options: --limit, --site",
+        ),
+        (f"{own_module}:NoSuchSource", {}, "cannot be loaded"),
+        ("no_such_module:Source", {}, "cannot be loaded"),
+        ("json:JSONDecoder", {}, "Derive the class from SourceKind"),
+        ("sensor", {}, "Did you mean 'sensors'"),
+    ):
+        with pytest.raises(SourceOptionsError, match=problem):
+            open_source(name, contract, record_format, now_ms, options)
+
+
+def test_every_kind_and_every_option_has_a_help_text():
+    kinds = discover_source_kinds()
+    assert {
+        "csv",
+        "json-lines",
+        "text",
+        "parquet",
+        "log",
+        "access-log",
+        "http",
+        "sse",
+        "socket",
+        "flights",
+    } < set(kinds)
+    assert set(GENERATORS) < set(kinds)
+    for kind in kinds.values():
+        assert kind.summarize().endswith(".")
+        assert all(option.help.endswith(".") for option in kind.options)
