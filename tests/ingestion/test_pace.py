@@ -72,9 +72,7 @@ def test_disorder_is_as_declared_and_the_same_again(tmp_path: Path):
     check_positions(source, batches)
 
 
-def test_a_delay_beyond_the_time_span_of_a_batch_is_logged(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-):
+def test_a_delay_beyond_the_time_span_of_a_batch_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     path = write_json_lines(tmp_path / "file", SENSOR_ROWS)
     list(
         open_test_source("json-lines", path, pace=ReplayPace(disorder=0.5, disorder_ms=7_200_000)).read(None)

@@ -53,9 +53,7 @@ def find_source_kind(name: str) -> type[SourceKind]:
             ) from error
     kinds = discover_source_kinds()
     if name not in kinds:
-        raise SourceOptionsError(
-            explain_unknown_name("source", name, kinds, "penstock ingest --help")
-        )
+        raise SourceOptionsError(explain_unknown_name("source", name, kinds, "penstock ingest --help"))
     return kinds[name]
 
 

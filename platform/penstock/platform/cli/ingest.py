@@ -160,4 +160,6 @@ def _describe_summary(summary: "FeedSummary") -> str:
         f"{summary.acknowledged_records:,} records acknowledged{rate}, "
         f"{summary.dead_letters:,} of them dead letters"
     )
-    return text if summary.complete else f"{text}; some records are still in flight: the next run resolves them"
+    return (
+        text if summary.complete else f"{text}; some records are still in flight: the next run resolves them"
+    )
