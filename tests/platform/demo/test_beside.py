@@ -34,7 +34,7 @@ def test_panes_that_one_of_two_shows_alone_are_told_and_stand_in_the_page(tmp_pa
     told = beam.summarize_comparison(
         {"same": ([PANE, late], [late, PANE]), "other": ([PANE], [])}, tmp_path / "p.md"
     )
-    assert told.rows == [("same", 2, 2, "the same"), ("other", 1, 0, "not the same")]
+    assert told.rows == [("same", 2, 2, "equal"), ("other", 1, 0, "different")]
     assert not told.is_equal
     written = (tmp_path / "p.md").read_text("utf-8")
     assert len(re.findall(r"\| 1 \| 1 \|$", written, re.MULTILINE)) == 2
@@ -45,7 +45,7 @@ def test_a_verb_that_says_something_else_of_one_batch_is_told(tmp_path: Path) ->
     there = [Counter({("to", 2): 1}), Counter[tuple[Any, ...]]()]
     here = [there[0], Counter({("be",): 2})]
     told = dstreams.summarize_comparison({"map": (there, there), "count": (there, here)}, tmp_path / "p.md")
-    assert told.rows == [("map", 2, 1, "the same"), ("count", 2, 1, "not the same")]
+    assert told.rows == [("map", 2, 1, "equal"), ("count", 2, 1, "different")]
     assert not told.is_equal
     assert "| 1 |  | be<br>be |" in (tmp_path / "p.md").read_text("utf-8")
 
@@ -60,8 +60,8 @@ def test_an_alert_that_comes_twice_is_told_and_both_curves_are_drawn(tmp_path: P
     picture = tmp_path / "curves.svg"
     told = record_at_a_time.summarize_comparison({"one": right, "other": wrong}, picture)
     assert [(row[0], row[2], row[-1]) for row in told.rows] == [
-        ("one", "7", "the same"),
-        ("other", "7", "not the same"),
+        ("one", "7", "equal"),
+        ("other", "7", "different"),
     ]
     assert not told.is_equal
     assert picture.read_text("utf-8").count('class="curve"') == 2
@@ -97,4 +97,4 @@ def test_where_two_differ_the_command_ends_with_1(
     answer = CliRunner().invoke(penstock, ["demo", "beam", "--out", str(tmp_path / "out")])
     assert answer.exit_code == code
     assert (tmp_path / "out" / "beam.md").read_text("utf-8") == "all panes"
-    assert f"the result: {tmp_path / 'out' / 'beam.md'}" in answer.output
+    assert f"result: {tmp_path / 'out' / 'beam.md'}" in answer.output

@@ -1,5 +1,5 @@
-"""Demonstrations: one pipeline from nothing to a picture, on a broker and in folders of its own.
+"""Demonstrations: run one pipeline on generated input and draw its panes, with a separate broker and folders.
 
-The clock is that of the input, not of the machine: an hour of readings takes seconds, and the same seed gives the
-same batches, the same panes and the same picture. Engine, broker, producer and tables are those of a live stream.
+The input drives the clock, so an hour of readings takes seconds, and the same seed gives the same batches, panes
+and diagram. Engine, broker, producer and tables are those of a live stream.
 """

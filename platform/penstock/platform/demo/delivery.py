@@ -1,4 +1,4 @@
-"""Records into the topics of a demonstration, by the producer that proves what it delivered."""
+"""Delivery of records to the topics of a demonstration, with the ledgered producer."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ PartitionKey = tuple[str, int]
 
 
 class PreparedSource(ReplayableSource):
-    """Records that were made before. A position counts them."""
+    """A source of prepared records. Its position is the number of records read."""
 
     def __init__(self, contract: Contract, timed_records: Sequence[TimedRecord]) -> None:
         self.description = f"{len(timed_records)} prepared records of {contract.topic}"
@@ -31,7 +31,7 @@ class PreparedSource(ReplayableSource):
         self._records = [sending.record for sending in timed_records]
 
     def read(self, position: Any | None) -> Iterator[SourceBatch]:
-        """Yield the records from a position on."""
+        """Yield batches of the records from a position on."""
         encode = json_codec(self._contract).encode
         for first in range(position or 0, len(self._records), RECORDS_PER_BATCH):
             yield encode_batch(
@@ -41,13 +41,13 @@ class PreparedSource(ReplayableSource):
 
 @dataclass(frozen=True)
 class DemoDelivery:
-    """When the record of each offset was sent, by partition, from the offset on that the partition had before."""
+    """The send times of the records by partition, and the offset of the first record of each partition."""
 
     send_times: Mapping[PartitionKey, Sequence[int]]
     start_offsets: Mapping[PartitionKey, int]
 
     def end_offsets(self, before_ms: int) -> dict[PartitionKey, int]:
-        """Return how far each partition went at a moment."""
+        """Return the end offset of each partition at a time."""
         return {
             partition_key: self.start_offsets[partition_key]
             + sum(sent_at_ms < before_ms for sent_at_ms in partition_times)
@@ -55,7 +55,7 @@ class DemoDelivery:
         }
 
     def offset_ranges(self, from_ms: int, until_ms: int) -> tuple[OffsetRange, ...]:
-        """Return what came to each partition from a moment on, until another; every partition is named."""
+        """Return the offset range of each partition between two times; empty ranges are included."""
         starts, ends = self.end_offsets(from_ms), self.end_offsets(until_ms)
         return tuple(
             OffsetRange(topic, number, starts[topic, number], end) for (topic, number), end in ends.items()
@@ -70,9 +70,9 @@ def deliver_records(
     folder: Path,
     report_progress: Callable[[str], None],
 ) -> dict[PartitionKey, list[int]]:
-    """Send records in their order, and return when each of a partition was sent, offset by offset.
+    """Send records in order, and return the send times by partition and offset.
 
-    `before` has the next offset of each partition.
+    `start_offsets` has the next offset of each partition before the delivery.
     """
     feed = Feed(PreparedSource(contract, timed_records), contract, bootstrap, folder, now_ms)
     summary = feed.run(
@@ -81,9 +81,9 @@ def deliver_records(
     )
     if not summary.complete or summary.acknowledged_records != len(timed_records) or summary.dead_letters:
         raise DemoError(
-            f"of {len(timed_records)} records for {contract.topic} the broker at {bootstrap} took "
-            f"{summary.acknowledged_records}, {summary.dead_letters} of them as dead letters; "
-            f"its log is beside {folder}"
+            f"the broker at {bootstrap} acknowledged {summary.acknowledged_records} of {len(timed_records)} "
+            f"records for {contract.topic}, {summary.dead_letters} of them as dead letters; "
+            f"see its log next to {folder}"
         )
     send_times: dict[PartitionKey, list[int]] = {partition_key: [] for partition_key in start_offsets}
     arrived: Counter[PartitionKey] = Counter()
@@ -91,7 +91,7 @@ def deliver_records(
         partition_key = (address.topic, address.partition)
         if address.offset != start_offsets[partition_key] + arrived[partition_key]:
             raise DemoError(
-                f"somebody else writes to {contract.topic} at {bootstrap}: stop that, and try again"
+                f"another producer writes to {contract.topic} at {bootstrap}; stop it, then try again"
             )
         send_times[partition_key].append(timed_records[address.sequence].sent_at_ms)
         arrived[partition_key] += 1

@@ -1,4 +1,4 @@
-"""One demonstration: topics fed, the pipeline run batch by batch at the pace of its input, and what it told."""
+"""One demonstration: feed the topics, run the pipeline in batches of simulated time, and collect the results."""
 
 import shutil
 from collections.abc import Callable, Sequence
@@ -42,7 +42,7 @@ ProgressReporter = Callable[[str], None]
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What came of a demonstration: everything that its page and its picture say."""
+    """The result of a demonstration: the data of its page and its diagram."""
 
     plan: Plan
     demo: Demo
@@ -53,7 +53,7 @@ class DemoResult:
 
     @property
     def result_table(self) -> DeltaTable:
-        """The table that a reader of results would open."""
+        """The result table: the one of latest values if there is one."""
         sinks = [sink for sink in self.run_data.stage.sinks if isinstance(sink, LatestValues)]
         sink = (*sinks, *self.run_data.stage.sinks)[0]
         return open_delta_table(self.warehouse / sink_folder(sink) / sink.table)
@@ -62,7 +62,7 @@ class DemoResult:
 def run_demo(
     name: str, session: "SparkSession", bootstrap: str, folder: Path, report_progress: ProgressReporter
 ) -> DemoResult:
-    """Feed and run a pipeline of the catalog, in a folder whose former content goes."""
+    """Feed and run a pipeline of the catalog. Deletes the former content of the folder."""
     return run_demo_plan(load_plan(name), load_demo(name), session, bootstrap, folder, report_progress)
 
 
@@ -74,7 +74,7 @@ def run_demo_plan(
     folder: Path,
     report_progress: ProgressReporter,
 ) -> DemoResult:
-    """Do the same with a plan and an input that are given."""
+    """Feed and run a plan. Deletes the former content of the folder."""
     shutil.rmtree(folder, ignore_errors=True)
     stage_name = demo.stage or plan.name
     plan = add_pane_log(plan, stage_name)
@@ -131,7 +131,7 @@ def run_batches(
     steps: range,
     report_progress: ProgressReporter,
 ) -> int:
-    """Run a batch for each step of the clock, and one that ends the input; return the clock of that one."""
+    """Run a batch for each step of simulated time, and one that ends the input; return the time of the last one."""
     for number, step_start_ms in enumerate(steps):
         report_progress(f"batch {number + 1} of {len(steps)}")
         clock_ms = step_start_ms + steps.step
@@ -146,7 +146,7 @@ def run_batches(
 
 
 def add_pane_log(plan: Plan, stage_name: str) -> Plan:
-    """Return the plan with a log of all panes of a stage, which is what a picture is made of."""
+    """Return the plan with a pane log for a stage, which the diagram needs."""
     shown_stages = [stage for stage in plan.stages if stage.name == stage_name]
     if not shown_stages:
         stage_names = [stage.name for stage in plan.stages]
@@ -161,14 +161,14 @@ def add_pane_log(plan: Plan, stage_name: str) -> Plan:
 
 
 def resolve_window(plan: Plan, stage: Stage) -> Window:
-    """Return where the panes of a stage are, also where it shares the windows of another."""
+    """Return the window of a stage; a stage with the same windows as another has that stage's window."""
     while isinstance(stage.window, SameWindows):
         stage = plan.upstream_of(stage)[0]
     return stage.window
 
 
 def pane_log_name(stage: Stage) -> str:
-    """Return the name of a stage's log of panes."""
+    """Return the name of a stage's pane log."""
     return next(sink.table for sink in stage.sinks if isinstance(sink, PaneLog))
 
 
@@ -179,7 +179,7 @@ def feed_topics(
     folder: Path,
     report_progress: ProgressReporter,
 ) -> DemoDelivery:
-    """Make the topics, and send to each what is to be sent."""
+    """Create the topics and send the records of each."""
     ensure_topics(bootstrap, contracts)
     send_times: dict[PartitionKey, list[int]] = {}
     start_offsets = {
@@ -201,7 +201,7 @@ def feed_topics(
 
 
 def load_delivered_records(session: "SparkSession", bootstrap: str, delivery: DemoDelivery) -> InMemorySource:
-    """Read what was delivered, and keep it."""
+    """Read the delivered records into memory."""
     topics = sorted({topic for topic, _ in delivery.send_times})
     ranges = delivery.offset_ranges(0, MAX_TIMESTAMP_MS)
     union_source = UnionSource([TopicSource(session, topic, bootstrap) for topic in topics])
@@ -211,7 +211,7 @@ def load_delivered_records(session: "SparkSession", bootstrap: str, delivery: De
 def list_event_records(
     contract: Contract, timed_records: Sequence[TimedRecord]
 ) -> list[tuple[int, int, dict[str, object]]]:
-    """Return each record with its event time and the moment of its sending."""
+    """Return each record with its event time and its send time."""
     time_field = contract.event_time or ""
     fields_and_times = [
         (msgspec.to_builtins(sending.record), sending.sent_at_ms) for sending in timed_records
@@ -220,7 +220,7 @@ def list_event_records(
 
 
 def read_table_rows(table: Path) -> list[dict[str, object]]:
-    """Return the rows of a table, in the order of the batches; none where it was never written."""
+    """Return the rows of a table in batch order; an empty list if the table does not exist."""
     if not is_delta_table(table):
         return []
     table_rows = open_delta_table(table).to_pyarrow_table()

@@ -1,4 +1,4 @@
-"""Demonstrations, one after the other, on one broker and in one Spark session; pages and pictures of each."""
+"""Runs demonstrations on one broker and in one Spark session, and writes their pages and diagrams."""
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +35,7 @@ StepContext = Callable[[str], AbstractContextManager[ProgressReporter]]
 
 @dataclass(frozen=True)
 class FinishedDemo:
-    """A demonstration that is over, and where to look."""
+    """A completed demonstration with the paths of its page and diagram."""
 
     result: DemoResult
     page: Path
@@ -45,7 +45,7 @@ class FinishedDemo:
 def run_demos(
     settings: Settings, names: Sequence[str], out: Path | None, step: StepContext
 ) -> Iterator[FinishedDemo]:
-    """Yield each demonstration when it is over; without a folder its page is beside its tables."""
+    """Yield each completed demonstration. Without an output folder, its page is next to its tables."""
     for name in names:
         if name not in catalog.pipeline_names():
             known_names = (*catalog.pipeline_names(), *COMPARISONS)
@@ -54,7 +54,7 @@ def run_demos(
             )
     home = settings.home / "demo"
     shutil.rmtree(home / "broker", ignore_errors=True)
-    with step("a broker of the demonstration's own") as report_progress:
+    with step("start a broker for the demonstration") as report_progress:
         jars = ensure_jars(
             settings.jars,
             ["kafka"],
@@ -73,7 +73,7 @@ def run_demos(
 
 
 def write_demo_files(result: DemoResult, folder: Path) -> FinishedDemo:
-    """Write the page and the picture of a demonstration."""
+    """Write the page and the diagram of a demonstration."""
     folder.mkdir(parents=True, exist_ok=True)
     finished_demo = FinishedDemo(
         result, folder / f"{result.plan.name}.md", folder / f"{result.plan.name}.svg"
@@ -86,12 +86,12 @@ def write_demo_files(result: DemoResult, folder: Path) -> FinishedDemo:
 
 
 def render_index(names: Sequence[str]) -> str:
-    """Return the page that shows all pictures."""
+    """Return the page with all diagrams."""
     return "\n".join(iter_index_lines(names)) + "\n"
 
 
 def iter_index_lines(names: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of the page that shows all pictures."""
+    """Yield the lines of the page with all diagrams."""
     yield INTRODUCTION
     for name in names:
         first_paragraph = " ".join(catalog.read_description(name).partition("\n\n")[0].split())

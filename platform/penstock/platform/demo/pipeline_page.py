@@ -1,4 +1,4 @@
-"""The page of a pipeline: what it is for, the picture, the four questions, the result, and how to see it again."""
+"""The page of a pipeline: description, diagram, the four questions, results, expectations and definition."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -27,7 +27,7 @@ def render_page(result: DemoResult) -> str:
 
 
 def iter_page_lines(result: DemoResult) -> Iterator[str]:
-    """Yield its lines."""
+    """Yield the lines of the page."""
     name = result.plan.name
     demo = result.demo
     yield f"# {name}"
@@ -52,7 +52,7 @@ def iter_page_lines(result: DemoResult) -> Iterator[str]:
 
 
 def iter_question_lines(name: str) -> Iterator[str]:
-    """Yield the four questions, for each stage."""
+    """Yield the four questions of each stage."""
     explanation = explain(load_plan(name))
     for stage, questions in explanation.questions:
         stage_suffix = f" of `{stage}`" if len(explanation.questions) > 1 else ""
@@ -64,7 +64,7 @@ def iter_question_lines(name: str) -> Iterator[str]:
 
 
 def iter_check_lines(result: DemoResult) -> Iterator[str]:
-    """Yield what is expected of each table, and whether it came so."""
+    """Yield the expectations of each table and their results."""
     yield "## What is expected of it"
     for table_path, checks_of_table in groupby(result.table_checks, key=lambda check: check.table):
         table_checks = list(checks_of_table)
@@ -78,17 +78,17 @@ def iter_check_lines(result: DemoResult) -> Iterator[str]:
 
 
 def describe_check(check: TableCheck) -> str:
-    """Say what came of an expectation."""
+    """Format the result of an expectation."""
     return f"{check.unexpected_rows:,} rows do not meet it" if check.unexpected_rows else "met"
 
 
 def lower_first_letter(sentence: str) -> str:
-    """Return a sentence as it goes on after a colon."""
+    """Return a sentence with a lowercase first letter, for use after a colon."""
     return sentence[:1].lower() + sentence[1:]
 
 
 def select_newest_rows(result: DemoResult) -> tuple[list[str], list[list[Any]]]:
-    """Return the columns that a person looks at, and the newest rows of the result."""
+    """Return the columns to show and the newest rows of the result."""
     table, stage = clamp_timestamps(pa.table(result.result_table.to_pyarrow_table())), result.run_data.stage
     wanted_columns = [*stage.key, "window_start", "window_end", *stage_value_columns(stage), "timing", "pane"]
     columns = [name for name in wanted_columns if name in table.column_names]
@@ -99,14 +99,14 @@ def select_newest_rows(result: DemoResult) -> tuple[list[str], list[list[Any]]]:
 
 
 def describe_accounts(result: DemoResult) -> str:
-    """Say what became of every record, and how many panes of each kind there were."""
+    """Format the number of records by outcome and of panes by timing."""
     accounts = [account for outcome in result.outcomes for account in outcome.accounts]
     fates = [(fate, sum(getattr(account, fate) for account in accounts)) for fate in ACCOUNT_FIELDS]
     fates_text = ", ".join(f"{count:,} {fate}" for fate, count in fates if count or fate == "late")
     pane_counts = [
         (timing, sum(outcome.panes.get(timing, 0) for outcome in result.outcomes)) for timing in PANE_TIMINGS
     ]
-    timing_labels = {"on_time": "on time", "retract": "taken back"}
+    timing_labels = {"on_time": "on time", "retract": "retracted"}
     panes = ", ".join(
         f"{count:,} {timing_labels.get(timing, timing)}" for timing, count in pane_counts if count
     )
@@ -114,14 +114,14 @@ def describe_accounts(result: DemoResult) -> str:
 
 
 def describe_pace(result: DemoResult) -> str:
-    """Say what was fed, and how."""
+    """Format the number of input records, their period and the batch interval."""
     demo, sources = result.demo, [source.name for source in result.plan.sources]
     count = len(result.run_data.records)
     return f"{count:,} records of {', '.join(sources)} over {demo.last}, a batch every {demo.step}"
 
 
 def iter_definition_lines(name: str) -> Iterator[str]:
-    """Yield the pipeline's file."""
+    """Yield the source of the pipeline."""
     file = catalog.pipeline_file(name)
     yield f"`pipelines/penstock/pipelines/catalog/{file.name}`:"
     yield "```python" if file.suffix == ".py" else "```yaml"
@@ -130,7 +130,7 @@ def iter_definition_lines(name: str) -> Iterator[str]:
 
 
 def iter_table_lines(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
-    """Yield a table."""
+    """Yield a Markdown table."""
     if not rows:
         yield "(no rows)"
         return
@@ -141,7 +141,7 @@ def iter_table_lines(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> I
 
 
 def format_cell(value: Any) -> str:
-    """Return a value as a cell holds it."""
+    """Format a value for a table cell."""
     match value:
         case None:
             return ""

@@ -1,4 +1,4 @@
-"""What is expected of the tables of a demonstration, by the suites that check them wherever they are written."""
+"""Checks of a demonstration's tables against their expectation suites."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableCheck:
-    """An expectation of a table, and how many of its rows do not meet it."""
+    """An expectation of a table, and the number of rows that do not meet it."""
 
     table: str
     expectation: Expectation
@@ -28,9 +28,9 @@ class TableCheck:
 
 
 def check_demo_tables(session: "SparkSession", plan: Plan, warehouse: Path) -> Iterator[TableCheck]:
-    """Yield every expectation of single rows that a table of the pipeline has, in the order of their files.
+    """Yield the result of every row-level expectation of the pipeline's tables, in the order of the suites.
 
-    The rows are asked in SQL, as they are while records are read; the library itself would take seconds to load.
+    The checks run as SQL, as they do in a stream; the expectation library would take seconds to import.
     """
     for table_path in (f"{sink_folder(sink)}/{sink.table}" for stage in plan.stages for sink in stage.sinks):
         suite = load_suite(table_path)

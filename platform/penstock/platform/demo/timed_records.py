@@ -1,4 +1,4 @@
-"""What is sent to each topic of a demonstration, and when: from the topic's generator, or from its real records."""
+"""The records of a demonstration with their send times: from the topic's generator, or from real data."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ from penstock.pipelines.demonstration import Demo
 from penstock.platform.errors import DemoError
 
 DEMO_START_MS = 1_767_603_600_000
-"""Nine o'clock on a Monday, 5 January 2026: every demonstration of made records begins then."""
+"""Monday, 5 January 2026, 09:00 UTC: the start of every demonstration with generated records."""
 
 
 @dataclass(frozen=True)
 class TimedRecord:
-    """A record, and when it is sent."""
+    """A record and its send time."""
 
     sent_at_ms: int
     record: msgspec.Struct
 
 
 def build_timed_records(topic: str, demo: Demo, topic_count: int = 1) -> Sequence[TimedRecord]:
-    """Return what is sent to one of so many topics; DemoError for a topic without an input of its own."""
+    """Return the records for one of `topic_count` topics. Raises DemoError for a topic without a generator."""
     if topic == "flights":
         return list(iter_flights(demo))
     if topic not in GENERATORS:
@@ -45,7 +45,7 @@ def build_timed_records(topic: str, demo: Demo, topic_count: int = 1) -> Sequenc
 
 
 def iter_flights(demo: Demo) -> Iterator[TimedRecord]:
-    """Yield real departures, each when the aircraft left, from the first day of the year on."""
+    """Yield real departures from the first day of the year on, each sent at its departure time."""
     table = load_departures(find_flights_file())
     first_ms = pc.min(table["departed"]).as_py()
     table = table.filter(pc.less(table["departed"], first_ms - first_ms % demo.step_ms + demo.last_ms))

@@ -1,6 +1,6 @@
-"""Demonstrations of what others have taught, each run beside ours over the same input, and compared.
+"""Comparisons with other systems over the same input.
 
-A demonstration is a module with a function `run`. Naming them imports none: one is loaded when it is run.
+A comparison is a module with a function `run`. It is imported when it runs.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from penstock.platform.demo.comparisons.comparison import ComparisonResult, Comp
 
 @dataclass(frozen=True)
 class ComparisonInfo:
-    """What is shown, of which input."""
+    """The description of a comparison and of its input."""
 
     input_label: str
     description: str
@@ -25,20 +25,21 @@ class _ComparisonModule(Protocol):
 
 COMPARISONS: Mapping[str, ComparisonInfo] = {
     "beam": ComparisonInfo(
-        "its scripts", "Three programs by Apache Beam's own runner and by this platform: every pane."
+        "its scripts", "Compares every pane of three programs in Apache Beam and in Penstock."
     ),
     "dstreams": ComparisonInfo(
-        "its batches", "Each verb of Spark's DStreams and its line here: every batch."
+        "its batches",
+        "Compares every batch of Spark's DStream operations with their equivalents in Penstock.",
     ),
     "record_at_a_time": ComparisonInfo(
         "payments",
-        "Alerts in Spark's real-time mode and in micro-batches: both latency curves in one picture.",
+        "Compares the latency of alerts in Spark's real-time mode and in micro-batches.",
     ),
 }
 
 
 def run_comparison(name: str, setup: ComparisonSetup) -> ComparisonResult:
-    """Run a demonstration, in a folder whose former content goes."""
+    """Run a comparison. Deletes the former content of its folder."""
     return cast("_ComparisonModule", import_module(f"{__name__}.{name}")).run(setup)
 
 

@@ -1,4 +1,4 @@
-"""What a demonstration beside others is given, and what comes of it."""
+"""The setup and the result of a comparison with another system."""
 
 import shutil
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ Row = tuple[object, ...]
 
 @dataclass(frozen=True)
 class ComparisonSetup:
-    """Where it runs, how it tells what it does, and whether a person agrees to what it would install."""
+    """Settings and folder of a comparison, its progress output, and the question before an installation."""
 
     settings: Settings
     folder: Path
@@ -24,7 +24,7 @@ class ComparisonSetup:
 
 @dataclass(frozen=True)
 class ComparisonResult:
-    """What both said: `equal` tells whether it was the same, `result` where all of it, or its picture, is."""
+    """The rows of a comparison, whether both systems agree, and the file with all results or the diagram."""
 
     columns: Sequence[str]
     rows: Sequence[Row]
@@ -34,11 +34,11 @@ class ComparisonResult:
     page: Path
 
     def copy_to(self, folder: Path) -> "ComparisonResult":
-        """Return the same, with its result in another folder."""
+        """Copy the result file to another folder, and return the result with the new path."""
         folder.mkdir(parents=True, exist_ok=True)
         return replace(self, result=Path(shutil.copy(self.result, folder)))
 
 
 def describe_equality(is_same: bool) -> str:
-    """Say whether two are the same, as a cell does."""
-    return "the same" if is_same else "not the same"
+    """Return the text of a table cell that says whether two results are equal."""
+    return "equal" if is_same else "different"

@@ -1,9 +1,9 @@
-"""Record at a time: card alerts by rule from topic to topic, in Spark's real-time mode and in micro-batches.
+"""Record at a time: rule-based card alerts from topic to topic, in Spark's real-time mode and in micro-batches.
 
-A stateless stream has no windows to wait for, so its latency is that of the machinery alone. Payments come at an
-even rate; an alert's latency is from the payment's arrival in its topic to the alert's in its own, by the clock of
-the broker for both. Both streams run at the same time over the same payments, and each must give the alerts that
-plain Python finds, once.
+A stateless stream does not wait for windows, so its latency is that of the engine alone. Payments arrive at a
+constant rate. The latency of an alert is the time between the broker timestamps of the payment and the alert. Both
+streams run at the same time over the same payments. Each must emit every
+alert that plain Python finds exactly once.
 """
 
 import json
@@ -46,7 +46,7 @@ ReceivedAlerts = list[tuple[dict[str, Any], int]]
 
 
 def select_alerts(payments: "DataFrame") -> "DataFrame":
-    """Return payments that a rule finds odd, each as an alert: online, and much."""
+    """Return an alert for each suspicious payment: online, with a large amount."""
     parsed = payments.selectExpr(
         "key", f"from_json(CAST(value AS STRING), '{PAYMENT_SCHEMA}') AS p", "timestamp AS came"
     )
@@ -55,12 +55,12 @@ def select_alerts(payments: "DataFrame") -> "DataFrame":
 
 
 def is_suspicious(payment: Mapping[str, Any]) -> bool:
-    """Tell the same by a rule in Python."""
+    """Apply the same rule in Python."""
     return bool(payment["online"] and payment["amount"] > 500)
 
 
 def create_payment(number: int) -> dict[str, Any]:
-    """Return a payment; every third is odd."""
+    """Return a payment; every third one is suspicious."""
     is_large = number % 3 == 0
     return {
         "id": f"p{number}",
@@ -71,20 +71,20 @@ def create_payment(number: int) -> dict[str, Any]:
 
 
 def alerts_topic(mode: str) -> str:
-    """Return the topic of a mode's alerts."""
+    """Return the name of the alert topic of a mode."""
     return f"alerts-{mode.replace(' ', '-')}"
 
 
 @dataclass(frozen=True)
 class AlertRelay:
-    """The streams of both modes, on one broker and in one session, with a folder for what they keep."""
+    """The streams of both modes, with their broker, Spark session and checkpoint folder."""
 
     session: "SparkSession"
     broker: LocalBroker
     folder: Path
 
     def create_topics(self, modes: Sequence[str]) -> None:
-        """Make the topics; the broker says when a record came."""
+        """Create the topics; the broker sets the timestamps."""
         for topic in (PAYMENTS_TOPIC, *map(alerts_topic, modes)):
             self.broker.create_topic(topic, 1, {"message.timestamp.type": "LogAppendTime"})
 
@@ -106,7 +106,7 @@ class AlertRelay:
         return writer.trigger(**TRIGGER_MODES[mode]).start()
 
     def send_payments(self, first: int, count: int, rate: float) -> None:
-        """Send payments at an even rate; with 0 as fast as it can be."""
+        """Send payments at a constant rate; with rate 0, as fast as possible."""
         producer = Producer({"bootstrap.servers": self.broker.bootstrap, "linger.ms": 0})
         started_s = time.monotonic()
         for number in range(first, first + count):
@@ -118,11 +118,11 @@ class AlertRelay:
         undelivered = producer.flush(30)
         if undelivered:
             raise DemoError(
-                f"{self.broker.bootstrap} did not take {undelivered} of {count} payments within 30 s"
+                f"{self.broker.bootstrap} did not acknowledge {undelivered} of {count} payments within 30 s"
             )
 
     def receive_alerts(self, mode: str, count: int) -> ReceivedAlerts:
-        """Wait for so many alerts, and return each with the moment at which the broker had it."""
+        """Wait for this number of alerts, and return each with its broker timestamp."""
         consumer = Consumer({"bootstrap.servers": self.broker.bootstrap, "group.id": mode})
         consumer.assign([TopicPartition(alerts_topic(mode), 0, 0)])
         received: ReceivedAlerts = []
@@ -142,22 +142,22 @@ class AlertRelay:
 
 
 def count_expected_alerts(count: int) -> Counter[str]:
-    """Return which of the first payments plain Python finds odd."""
+    """Return the IDs of the first `count` payments that plain Python finds suspicious."""
     return Counter(fields["id"] for fields in map(create_payment, range(count)) if is_suspicious(fields))
 
 
 def run_both_modes(
     alert_relay: AlertRelay, rate: float, seconds: float, report_progress: ProgressReporter
 ) -> dict[str, ReceivedAlerts]:
-    """Run both modes at once over the same payments, and return all alerts of each; the first are a warm-up.
+    """Run both modes over the same payments, and return all alerts of each, including those of the warm-up.
 
-    It is the last thing that the session is used for: its log is switched off.
+    This must be the last use of the session, because it switches Spark's log off.
     """
     count = WARM_UP_PAYMENTS + round(rate * seconds)
     alert_relay.create_topics(list(TRIGGER_MODES))
     queries = [alert_relay.start_query(mode) for mode in TRIGGER_MODES]
     try:
-        report_progress("both streams warm up")
+        report_progress("warming up both streams")
         alert_relay.send_payments(0, WARM_UP_PAYMENTS, 0)
         for mode in TRIGGER_MODES:
             alert_relay.receive_alerts(mode, count_expected_alerts(WARM_UP_PAYMENTS).total())
@@ -168,14 +168,14 @@ def run_both_modes(
             for mode in TRIGGER_MODES
         }
     finally:
-        # A task that does not end is interrupted, which Spark tells as an error, with all of its stack.
+        # Spark interrupts the running task and would log that as an error with a stack trace.
         alert_relay.session.sparkContext.setLogLevel("OFF")
         for query in queries:
             query.stop()
 
 
 def compute_latencies(received_alerts: ReceivedAlerts) -> list[float]:
-    """Return how long each alert took after the warm-up, in milliseconds."""
+    """Return the latency of each alert after the warm-up, in milliseconds."""
     return [
         arrived_ms - alert["came"]
         for alert, arrived_ms in received_alerts[count_expected_alerts(WARM_UP_PAYMENTS).total() :]
@@ -183,13 +183,13 @@ def compute_latencies(received_alerts: ReceivedAlerts) -> list[float]:
 
 
 def latency_at_percentile(latencies_ms: Sequence[float], percentile: float) -> float:
-    """Return the latency that so many percent of the alerts are within."""
+    """Return the latency at a percentile."""
     ordered = sorted(latencies_ms)
     return ordered[min(int(len(ordered) * percentile / 100), len(ordered) - 1)]
 
 
 def render_latency_curves(latencies_by_mode: Mapping[str, Sequence[float]]) -> str:
-    """Draw both curves: which share of the alerts came within how long."""
+    """Draw the latency distribution of both modes."""
     latency_curves = [
         Curve(
             mode,
@@ -205,11 +205,11 @@ def render_latency_curves(latencies_by_mode: Mapping[str, Sequence[float]]) -> s
 
 
 def run(setup: ComparisonSetup) -> ComparisonResult:
-    """Show both modes at work, and draw their latencies."""
+    """Run both modes and draw their latencies."""
     shutil.rmtree(setup.folder, ignore_errors=True)
     setup.folder.mkdir(parents=True)
     settings = setup.settings
-    with setup.step("a broker of the demonstration's own") as report_progress:
+    with setup.step("start a broker for the comparison") as report_progress:
         jars = ensure_jars(
             settings.jars, ["kafka"], lambda done, total, _: report_progress(f"jar {done} of {total}")
         )
@@ -217,7 +217,7 @@ def run(setup: ComparisonSetup) -> ComparisonResult:
     try:
         with (
             open_command_spark(settings, "demo") as session,
-            setup.step("both modes, side by side") as report_progress,
+            setup.step("run both modes side by side") as report_progress,
         ):
             alerts_by_mode = run_both_modes(
                 AlertRelay(session, broker, setup.folder), PAYMENTS_PER_SECOND, DURATION_S, report_progress
@@ -228,7 +228,7 @@ def run(setup: ComparisonSetup) -> ComparisonResult:
 
 
 def summarize_comparison(alerts_by_mode: Mapping[str, ReceivedAlerts], picture: Path) -> ComparisonResult:
-    """Say what both modes told, and draw how long it took."""
+    """Summarize the alerts of both modes and draw their latencies."""
     expected_ids = count_expected_alerts(WARM_UP_PAYMENTS + round(PAYMENTS_PER_SECOND * DURATION_S))
     is_correct = {
         mode: Counter(alert["payment"] for alert, _ in received_alerts) == expected_ids
@@ -248,10 +248,10 @@ def summarize_comparison(alerts_by_mode: Mapping[str, ReceivedAlerts], picture: 
         for mode, mode_latencies in latencies_by_mode.items()
     ]
     return ComparisonResult(
-        columns=("mode", "alerts", "p50, ms", "p90, ms", "p99, ms", "as plain Python finds them"),
+        columns=("mode", "alerts", "p50, ms", "p90, ms", "p99, ms", "alerts compared with plain Python"),
         rows=rows,
         summary=f"{PAYMENTS_PER_SECOND:g} payments/s for {DURATION_S:g} s, "
-        "from a payment's arrival in its topic to its alert's.",
+        "latency from the payment's broker timestamp to the alert's.",
         is_equal=all(is_correct.values()),
         result=picture,
         page=Path("pipelines/docs/record_at_a_time.md"),

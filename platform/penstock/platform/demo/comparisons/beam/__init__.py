@@ -1,6 +1,6 @@
-"""Three programs, written for Apache Beam and for this platform: every pane of the same script, side by side.
+"""Three programs for Apache Beam and for Penstock: compares every pane of the same input script.
 
-Beam's packages do not go with ours, so it gets an environment of its own, which is made when a person agrees.
+Beam's packages conflict with ours, so Beam is installed into a separate environment, after a confirmation.
 """
 
 import json
@@ -20,7 +20,7 @@ PanePair = tuple[PaneRows, PaneRows]
 
 
 def run(setup: ComparisonSetup) -> ComparisonResult:
-    """Play each script to both, and write down every pane."""
+    """Run each script in both systems and write a page with every pane."""
     python = ensure_beam_python(setup)
     shutil.rmtree(setup.folder, ignore_errors=True)
     setup.folder.mkdir(parents=True)
@@ -38,18 +38,14 @@ def run(setup: ComparisonSetup) -> ComparisonResult:
 
 
 def ensure_beam_python(setup: ComparisonSetup) -> Path:
-    """Return a Python that has Beam; a person is asked before anything is installed."""
+    """Return a Python with Beam, and install it after a confirmation if it is missing."""
     python = environment_python(setup.settings.root)
     if python.exists():
         return python
     environment_folder = python.parent.parent
-    if not setup.confirm_install(
-        f"Apache Beam is not installed. Install it by its lock into {environment_folder}?"
-    ):
-        raise DemoError(
-            "Apache Beam is not installed, and was not to be: `penstock demo beam --yes` installs it"
-        )
-    with setup.step("Apache Beam, in an environment of its own"):
+    if not setup.confirm_install(f"Apache Beam is not installed. Install it into {environment_folder}?"):
+        raise DemoError("Apache Beam is not installed; `penstock demo beam --yes` installs it")
+    with setup.step("install Apache Beam"):
         installed_python, reason = ensure_environment(setup.settings.root)
     if installed_python is None:
         raise DemoError(reason)
@@ -57,7 +53,7 @@ def ensure_beam_python(setup: ComparisonSetup) -> Path:
 
 
 def summarize_comparison(panes_by_program: Mapping[str, PanePair], page: Path) -> ComparisonResult:
-    """Say of each program whether the panes are the same, and write all of them into a page."""
+    """Summarize for each program whether the panes are equal, and write all of them to a page."""
     rows = [
         (
             program,
@@ -71,7 +67,7 @@ def summarize_comparison(panes_by_program: Mapping[str, PanePair], page: Path) -
     return ComparisonResult(
         columns=("program", "panes by Beam", "panes here", "key, window, value, number and timing"),
         rows=rows,
-        summary="A script says in which bundles elements come, how far the watermark is and how the clock goes on.",
+        summary="A script defines the bundles of elements, the watermark and the processing time.",
         is_equal=all(
             count_panes(beam_panes) == count_panes(our_panes)
             for beam_panes, our_panes in panes_by_program.values()
@@ -82,7 +78,7 @@ def summarize_comparison(panes_by_program: Mapping[str, PanePair], page: Path) -
 
 
 def iter_page_lines(panes_by_program: Mapping[str, PanePair]) -> Iterator[str]:
-    """Yield the page: each pane that one of the two has shown, and how often each did."""
+    """Yield the lines of the page: each pane, and how often each system emitted it."""
     yield "# The panes of three programs, by Apache Beam and here"
     for program, (beam_panes, our_panes) in panes_by_program.items():
         yield from ("", f"## {program}", "| pane | by Beam | here |", "|---|---|---|")
@@ -92,5 +88,5 @@ def iter_page_lines(panes_by_program: Mapping[str, PanePair]) -> Iterator[str]:
 
 
 def count_panes(panes: PaneRows) -> Counter[str]:
-    """Return how often each pane was shown: bundles leave the order of keys open."""
+    """Count the panes; their order is undefined, because bundles do not order keys."""
     return Counter(json.dumps(pane, sort_keys=True) for pane in panes)

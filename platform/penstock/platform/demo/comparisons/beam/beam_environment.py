@@ -1,4 +1,4 @@
-"""An environment of its own for Apache Beam, whose packages do not go with ours: made once, from a hashed lock."""
+"""The separate environment of Apache Beam, whose packages conflict with ours; created once from a hashed lock."""
 
 import hashlib
 import os
@@ -11,23 +11,23 @@ INSTALL_TIMEOUT_S = 300
 
 
 def environment_python(root: Path) -> Path:
-    """Return where the Python of that environment is, or would be: in a checkout's cache, under the lock's name."""
+    """Return the path of the environment's Python, in the checkout's cache, named after the hash of the lock."""
     return root / ".cache" / f"beam-{lock_hash(LOCK_FILE)}" / "bin" / "python"
 
 
 def ensure_environment(root: Path) -> tuple[Path | None, str]:
-    """Return the Python of an environment that has Beam, made where it is missing, or None and why not."""
+    """Return the Python of the environment, created if it is missing; on failure, None and the reason."""
     python = environment_python(root)
     if python.exists():
         return python, ""
     uv = root / ".cache" / "tools" / "bin" / "uv"
     if not uv.exists():
-        return None, "uv is not in .cache/tools: make dev-environment"
+        return None, "uv is missing in .cache/tools; run `make dev-environment`"
     return create_environment(uv, python)
 
 
 def create_environment(uv: Path, python: Path) -> tuple[Path | None, str]:
-    """Make the environment whole, or not at all."""
+    """Create the environment atomically."""
     environment_folder = python.parent.parent
     temp_folder = environment_folder.with_name(f"{environment_folder.name}.{os.getpid()}")
     process_environment = {**os.environ, "UV_SYSTEM_CERTS": "1"}
@@ -56,11 +56,11 @@ def create_environment(uv: Path, python: Path) -> tuple[Path | None, str]:
         temp_folder.rename(environment_folder)
     except subprocess.CalledProcessError as error:
         last_line = (error.stderr.strip() or f"uv ended with {error.returncode}").splitlines()[-1]
-        return None, f"Apache Beam is not to be had: {last_line}"
+        return None, f"the installation of Apache Beam failed: {last_line}"
     except subprocess.TimeoutExpired:
-        return None, f"Apache Beam was not installed within {INSTALL_TIMEOUT_S} s"
+        return None, f"the installation of Apache Beam timed out after {INSTALL_TIMEOUT_S} s"
     except FileExistsError:
-        pass  # another made it meanwhile
+        pass  # another process has created it
     except OSError:
         if not python.exists():
             raise
@@ -70,5 +70,5 @@ def create_environment(uv: Path, python: Path) -> tuple[Path | None, str]:
 
 
 def lock_hash(lock: Path) -> str:
-    """Return what tells one lock from another."""
+    """Return a short hash of the lock file."""
     return hashlib.sha256(lock.read_bytes()).hexdigest()[:12]

@@ -1,11 +1,11 @@
-"""Three programs for Apache Beam's own runner. It is run in an environment that has Beam, and in no other.
+"""Three programs for Apache Beam's own runner. Runs in the environment with Beam only.
 
-`python programs_in_beam.py PROGRAM SCRIPT PANES` plays a script of elements, watermarks and clocks to a program,
-and writes each pane as a line of JSON.
+`python programs_in_beam.py PROGRAM SCRIPT PANES` runs a script of elements, watermarks and processing times through
+a program, and writes each pane as a line of JSON.
 """
 
 # mypy: ignore-errors
-# Beam is in no environment in which types are checked.
+# Beam is not installed where types are checked.
 
 import json
 import logging
@@ -27,7 +27,7 @@ from apache_beam.transforms.window import FixedWindows, Sessions, SlidingWindows
 
 
 def word_count(lines):
-    """How often each word is said in ten seconds: at every second one of a word, and corrected."""
+    """Count words in ten-second windows, with an early pane for every second occurrence and late corrections."""
     return (
         lines
         | beam.FlatMap(lambda line: line["text"].split())
@@ -43,7 +43,7 @@ def word_count(lines):
 
 
 def visits(clicks):
-    """How many clicks a visit has, a visit being clicks with no pause of ten seconds; each pane what is new."""
+    """Count the clicks of each visit (session gap: ten seconds); each pane has the new clicks only."""
     return (
         clicks
         | beam.WindowInto(
@@ -58,7 +58,7 @@ def visits(clicks):
 
 
 def moving_mean(readings):
-    """The mean of twenty seconds, every ten: five seconds after a first reading, ever again."""
+    """Mean of twenty-second windows that slide by ten seconds, updated five seconds after a first new reading."""
     return (
         readings
         | beam.WindowInto(
@@ -77,13 +77,13 @@ TIMINGS = {0: "early", 1: "on_time", 2: "late", 3: "unknown"}
 
 
 class PaneFileWriter(beam.DoFn):
-    """Writes panes down."""
+    """Writes panes to a file."""
 
     def __init__(self, path):
         self._path = path
 
     def process(self, element, window=beam.DoFn.WindowParam, pane=beam.DoFn.PaneInfoParam):
-        """Write one."""
+        """Write one pane."""
         key, value = element
         row = {
             "key": key,
@@ -97,7 +97,7 @@ class PaneFileWriter(beam.DoFn):
 
 
 def build_test_stream(script):
-    """A script as Beam's test stream."""
+    """Return the Beam test stream for a script."""
     stream = TestStream()
     for step in script:
         match step:

@@ -1,4 +1,4 @@
-"""The same three programs for this platform."""
+"""The same three programs for Penstock."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ from penstock.stream import (
 
 
 def split_words(line: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The words of a line."""
+    """Return the words of a line."""
     return [{"word": word} for word in line["text"].split()]
 
 
@@ -32,7 +32,7 @@ word_count = (
     .accumulation("accumulating")
     .write("panes", mode="log")
 )
-"""How often each word is said in ten seconds: at every second one of a word, and corrected."""
+"""Count words in ten-second windows, with an early pane for every second occurrence and late corrections."""
 
 visits = (
     read("clicks")
@@ -43,7 +43,7 @@ visits = (
     .accumulation("discarding")
     .write("panes", mode="log")
 )
-"""How many clicks a visit has, a visit being clicks with no pause of ten seconds; each pane what is new."""
+"""Count the clicks of each visit (session gap: ten seconds); each pane has the new clicks only."""
 
 moving_mean = (
     read("sensors")
@@ -54,6 +54,6 @@ moving_mean = (
     .accumulation("accumulating")
     .write("panes", mode="log")
 )
-"""The mean of twenty seconds, every ten: five seconds after a first reading, ever again."""
+"""Mean of twenty-second windows that slide by ten seconds, updated five seconds after each first new reading."""
 
 PROGRAMS = {"word_count": word_count, "visits": visits, "moving_mean": moving_mean}

@@ -1,4 +1,4 @@
-"""A script of elements, watermarks and clocks, played to a program of Beam's and to the same program here."""
+"""Runs a script of elements, watermarks and processing times in Beam and in Penstock."""
 
 import json
 import subprocess
@@ -29,34 +29,34 @@ DEFAULT_FIELDS: dict[str, dict[str, Any]] = {
     "clicks": {"id": "1", "session": "s", "page": "/", "action": "view"},
     "sensors": {"id": "1", "site": "s", "humidity": 50.0},
 }
-"""What the contracts of the topics ask for besides."""
+"""Values of the fields that the contracts require but the scripts do not set."""
 INITIAL_WATERMARK_MS = -(10**12)
-"""A watermark before every element, which the script gives in the place of the one that records would make."""
+"""A watermark before every element; scripts set the watermark explicitly."""
 BEAM_TIMEOUT_S = 120
 PaneRows = list[dict[str, Any]]
 
 
 def play_in_beam(python: Path, program: str, folder: Path) -> PaneRows:
-    """Return every pane that Beam's runner shows of a script."""
+    """Return every pane that Beam's runner emits for a script."""
     script, panes = folder / "script.json", folder / "panes.jsonl"
     script.write_text(json.dumps([to_json_step(step) for step in SCRIPTS_BY_PROGRAM[program]]), "utf-8")
     panes.unlink(missing_ok=True)
     command = [str(python), str(PACKAGE_FOLDER / "programs_in_beam.py"), program, str(script), str(panes)]
     process = subprocess.run(command, capture_output=True, text=True, timeout=BEAM_TIMEOUT_S, check=False)
     if process.returncode != 0:
-        raise DemoError(f"{program} failed in Beam, by {' '.join(command)}:\n{process.stderr}")
+        raise DemoError(f"{program} failed in Beam ({' '.join(command)}):\n{process.stderr}")
     return [json.loads(line) for line in panes.read_text("utf-8").splitlines()]
 
 
 def to_json_step(step: dict[str, Any]) -> dict[str, Any]:
-    """Return a step as JSON can say it."""
+    """Return a step as valid JSON data."""
     return {"watermark": "inf"} if step.get("watermark") == float("inf") else step
 
 
 def build_batches(
     plan: Plan, script: Sequence[dict[str, Any]]
 ) -> tuple[list[dict[str, Any]], list[BatchToReexecute]]:
-    """Return a script as records of a topic, and batches of them: watermarks and clocks are ticks."""
+    """Return a script as records of a topic and batches; watermarks and processing times become empty batches."""
     topic = topic_of(plan.sources[0])
     records: list[dict[str, Any]] = []
     script_batches: list[BatchToReexecute] = []
@@ -83,7 +83,7 @@ def build_batches(
 
 
 def play_in_penstock(session: "SparkSession", program: str, folder: Path) -> PaneRows:
-    """Return every pane that the engine shows of a script."""
+    """Return every pane that the engine emits for a script."""
     plan = PROGRAMS[program].plan
     records, script_batches = build_batches(plan, SCRIPTS_BY_PROGRAM[program])
     source = create_memory_source(

@@ -1,4 +1,4 @@
-"""Each verb of Spark's DStreams and its line here, as the page of verbs has them, over the same batches."""
+"""Compares each DStream operation of Spark with its equivalent in Penstock, over the same batches."""
 
 import shutil
 from collections.abc import Iterator, Mapping
@@ -20,13 +20,13 @@ BatchElementPairs = Mapping[str, tuple[list[ElementCounts], list[ElementCounts]]
 
 
 def run(setup: ComparisonSetup) -> ComparisonResult:
-    """Run the page both ways, and write down what both said of each batch."""
+    """Run every operation of the page in both systems, and write a page with the results of each batch."""
     shutil.rmtree(setup.folder, ignore_errors=True)
     setup.folder.mkdir(parents=True)
     with open_command_spark(setup.settings, "demo") as session:
-        with setup.step(f"{len(read_verbs())} verbs by DStreams"):
+        with setup.step(f"run {len(read_verbs())} DStream operations in Spark"):
             dstream_batches = run_verbs_in_dstreams(session, setup.folder / "dstreams")
-        with setup.step("the same here") as report_progress:
+        with setup.step("run the equivalents in Penstock") as report_progress:
             verb_panes = run_verbs_here(session, setup.folder / "here", report_progress)
     return summarize_comparison(pair_batches(dstream_batches, verb_panes), setup.folder / "dstreams.md")
 
@@ -34,7 +34,7 @@ def run(setup: ComparisonSetup) -> ComparisonResult:
 def pair_batches(
     dstream_batches: Mapping[str, list[ElementCounts]], verb_panes: Mapping[str, pa.Table]
 ) -> BatchElementPairs:
-    """Return what both say of each batch, by verb."""
+    """Return the elements of each batch in both systems, by operation."""
     return {
         verb: (
             normalize_dstream_batches(verb, dstream_batches[verb]),
@@ -45,7 +45,7 @@ def pair_batches(
 
 
 def summarize_comparison(batches_by_verb: BatchElementPairs, page: Path) -> ComparisonResult:
-    """Say of each verb whether both said the same of every batch, and write all of it into a page."""
+    """Summarize for each operation whether all batches are equal, and write all of them to a page."""
     page.write_text("\n".join(iter_page_lines(batches_by_verb)) + "\n", "utf-8")
     rows = [
         (
@@ -59,7 +59,7 @@ def summarize_comparison(batches_by_verb: BatchElementPairs, page: Path) -> Comp
     return ComparisonResult(
         columns=("verb", "batches", "elements", "DStreams and here"),
         rows=rows,
-        summary="A batch of theirs is a window of the clock here; a count of nothing is no row.",
+        summary="A DStream batch is a processing-time window here; a count of zero gives no row.",
         is_equal=all(
             dstream_batches == our_batches for dstream_batches, our_batches in batches_by_verb.values()
         ),
@@ -69,8 +69,8 @@ def summarize_comparison(batches_by_verb: BatchElementPairs, page: Path) -> Comp
 
 
 def iter_page_lines(batches_by_verb: BatchElementPairs) -> Iterator[str]:
-    """Yield the page: what both said of each batch."""
-    yield "# What the DStream verbs say of each batch, there and here"
+    """Yield the lines of the page with the elements of each batch."""
+    yield "# The batches of DStream operations in Spark and in Penstock"
     for verb, batch_lists in batches_by_verb.items():
         yield from ("", f"## {verb}", "| second | DStreams | here |", "|---|---|---|")
         for second, batch_pair in enumerate(zip(*batch_lists, strict=True)):
@@ -78,5 +78,5 @@ def iter_page_lines(batches_by_verb: BatchElementPairs) -> Iterator[str]:
 
 
 def format_elements(batch: ElementCounts) -> str:
-    """Return the elements of a batch, in order."""
+    """Format the elements of a batch, sorted."""
     return "<br>".join(", ".join(map(str, element)) for element in sorted(batch.elements(), key=str))

@@ -1,4 +1,4 @@
-"""The batches that both are given, and Spark's old streams cutting theirs as soon as they can."""
+"""The input batches of both systems, and a manual clock for DStreams."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -20,18 +20,18 @@ INPUT_BATCHES = [
 ]
 SECOND_INPUT_BATCHES = [["that is not to"], ["the question"], [], ["or not", "be"], ["that"], [], []]
 IDLE_BATCH_COUNT = 3
-"""Batches without a record at the end, in which windows run out."""
+"""Number of empty batches at the end, during which windows expire."""
 SECOND_MS = 1_000
 CLOCK_SETTING = "spark.streaming.clock"
 
 
 @contextmanager
 def use_manual_clock(spark: "SparkSession") -> "Iterator[None]":
-    """Have DStreams go by a clock that is set, from 0 on, and cut each shuffle into one part: batches are small."""
+    """Make DStreams use a manual clock that starts at 0, and one partition per shuffle."""
     from pyspark import SparkContext
     from pyspark.streaming.util import TransformFunction
 
-    settings = spark.sparkContext._jsc.sc().conf()  # noqa: SLF001  Python's own settings are a copy
+    settings = spark.sparkContext._jsc.sc().conf()  # noqa: SLF001  the Python settings are a copy
     settings.set(CLOCK_SETTING, "org.apache.spark.util.ManualClock")
     try:
         with (
@@ -39,7 +39,7 @@ def use_manual_clock(spark: "SparkSession") -> "Iterator[None]":
             patch_attribute(TransformFunction, "call", convert_rdds_to_list(TransformFunction.call)),
             warnings.catch_warnings(),
         ):
-            # DStreams are deprecated, which is why people come from them.
+            # DStreams are deprecated; this comparison is for people who migrate from them.
             warnings.simplefilter("ignore", FutureWarning)
             yield
     finally:
@@ -48,7 +48,7 @@ def use_manual_clock(spark: "SparkSession") -> "Iterator[None]":
 
 @contextmanager
 def patch_attribute(owner: type, name: str, value: object) -> Iterator[None]:
-    """Have a class show something else by a name, for a while."""
+    """Replace an attribute of a class during the block."""
     original = vars(owner)[name]
     setattr(owner, name, value)
     try:
@@ -58,10 +58,10 @@ def patch_attribute(owner: type, name: str, value: object) -> Iterator[None]:
 
 
 def convert_rdds_to_list(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the same call over a list of Python's.
+    """Return the call with a Python list instead of a Java list.
 
-    A loop over a list of Java's ends by an error there, about which Spark asks Java ten questions before it is
-    taken for an end: each step of each verb did so in each batch, for half of the time that all took.
+    Iterating over a Java list ends with a Java exception, which takes about ten round trips to Java. This took half
+    of the total run time.
     """
 
     def call_with_list(function: Any, milliseconds: int, rdds: Any) -> Any:
@@ -71,5 +71,5 @@ def convert_rdds_to_list(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def advance_clock(ssc: "StreamingContext", batch_count: int) -> None:
-    """Let so many batches of a second be over."""
-    ssc._jssc.ssc().scheduler().clock().setTime(batch_count * SECOND_MS)  # noqa: SLF001  there is no other way to it
+    """Advance the manual clock by one second for each batch."""
+    ssc._jssc.ssc().scheduler().clock().setTime(batch_count * SECOND_MS)  # noqa: SLF001  no public API

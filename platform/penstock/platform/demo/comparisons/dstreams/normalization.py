@@ -1,4 +1,4 @@
-"""What both say of each batch, brought to the same form."""
+"""Normalizes the batches of both systems for the comparison."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -14,14 +14,14 @@ UPDATE_STATE_VERB, MAP_STATE_VERB = "updateStateByKey", "mapWithState"
 
 
 def normalize_panes(verb: str, panes: pa.Table) -> list[ElementCounts]:
-    """Return what a verb's panes say of each batch; of a state, what all of it is then."""
+    """Return the elements of each batch from an operation's panes; for updateStateByKey, the accumulated state."""
     if verb == UPDATE_STATE_VERB:
         return accumulate_state(rows_to_elements(panes, batch_second))
     return rows_to_elements(panes, batch_second if verb == MAP_STATE_VERB else window_second)
 
 
 def normalize_dstream_batches(verb: str, batches: list[ElementCounts]) -> list[ElementCounts]:
-    """Return what is to be said of each batch: a count of 0 is no row here."""
+    """Return the elements of each DStream batch without counts of zero, which give no row in Penstock."""
     if verb in (UPDATE_STATE_VERB, MAP_STATE_VERB):
         return batches
     return [
@@ -30,7 +30,7 @@ def normalize_dstream_batches(verb: str, batches: list[ElementCounts]) -> list[E
 
 
 def rows_to_elements(panes: pa.Table, second_of: Callable[[Mapping[str, Any]], int]) -> list[ElementCounts]:
-    """Return what rows say, by second: their key and values, or the elements of a list."""
+    """Return the elements of rows by second: key and values, or the elements of a list."""
     elements_by_second = [Counter[tuple[Any, ...]]() for _ in range(len(INPUT_BATCHES) + IDLE_BATCH_COUNT)]
     names = panes.column_names[: panes.column_names.index("window_start")]
     for row in panes.to_pylist():
@@ -47,24 +47,24 @@ def rows_to_elements(panes: pa.Table, second_of: Callable[[Mapping[str, Any]], i
 
 
 def normalize_value(value: Any, data_type: pa.DataType) -> Any:
-    """Return a value as it is; a list without its order, and empty where nothing was in it."""
+    """Return a value unchanged; a list sorted, and null as an empty list."""
     return tuple(sorted(value or ())) if pa.types.is_list(data_type) else value
 
 
 def window_second(row: Mapping[str, Any]) -> int:
-    """Return the second in which a row's window ended."""
+    """Return the second in which a row's window ends."""
     end: datetime = row["window_end"]
     return round(end.timestamp()) - 1
 
 
 def batch_second(row: Mapping[str, Any]) -> int:
-    """Return the second in which a row's batch was run."""
+    """Return the second of a row's batch time."""
     clock: datetime = row["batch_clock"]
     return int(clock.timestamp())
 
 
 def accumulate_state(changes: list[ElementCounts]) -> list[ElementCounts]:
-    """Return all newest values after each batch."""
+    """Return the latest value of every key after each batch."""
     state: dict[Any, Any] = {}
     states = []
     for batch in changes:

@@ -1,4 +1,4 @@
-"""What Spark's DStreams say of each batch: all verbs of the page at once, over the same queue."""
+"""Runs the DStream code of all operations on the page in Spark, over the same queues."""
 
 import threading
 from collections import Counter
@@ -25,21 +25,21 @@ ElementCounts = Counter[tuple[Any, ...]]
 
 
 class BatchCollector:
-    """What DStreams said, by the time of the batch."""
+    """Collects the elements of DStream batches by batch time."""
 
     def __init__(self) -> None:
         self.batches: dict[Any, list[tuple[str, Any]]] = {}
         self.condition = threading.Condition()
 
     def add_batch(self, time: Any, rdd: Any) -> None:
-        """Note a batch."""
+        """Add a batch."""
         elements = rdd.collect()
         with self.condition:
             self.batches[time] = elements
             self.condition.notify_all()
 
     def wait_for_batches(self, batch_count: int) -> None:
-        """Wait for so many batches."""
+        """Wait until this number of batches has arrived."""
         with self.condition:
             if not self.condition.wait_for(lambda: len(self.batches) >= batch_count, BATCHES_TIMEOUT_S):
                 raise DemoError(
@@ -51,17 +51,17 @@ COLLECTOR = BatchCollector()
 
 
 def collect_batch(time: Any, rdd: Any) -> None:
-    """Note a batch. Spark's checkpoint pickles what calls this, and must find nothing in it that waits."""
+    """Add a batch. A module-level function, because Spark's checkpoint must pickle the callback."""
     COLLECTOR.add_batch(time, rdd)
 
 
 def first_of(pair: tuple[int, int]) -> int:
-    """Return the first of two."""
+    """Return the first element of a pair."""
     return pair[0]
 
 
 def run_verbs_in_dstreams(spark: "SparkSession", checkpoint: Path) -> Mapping[str, list[ElementCounts]]:
-    """Return what each verb says of each batch, as elements of one stream."""
+    """Return the elements of each batch by operation."""
     from pyspark.streaming import StreamingContext
 
     COLLECTOR.batches.clear()
@@ -85,7 +85,7 @@ def run_verbs_in_dstreams(spark: "SparkSession", checkpoint: Path) -> Mapping[st
 
 
 def tag_verb_streams(page_names: Mapping[str, Any]) -> "Iterator[DStream[tuple[str, Any]]]":
-    """Yield the stream of each verb, whose elements say of which verb they are: one job says them all."""
+    """Yield the stream of each operation with tagged elements, so that one job can collect all of them."""
     for verb, (code, _) in read_verbs().items():
         namespace = dict(page_names)
         exec(code, namespace)  # noqa: S102  the page of this checkout, as it stands
@@ -93,7 +93,7 @@ def tag_verb_streams(page_names: Mapping[str, Any]) -> "Iterator[DStream[tuple[s
 
 
 def build_page_namespace(ssc: "StreamingContext", spark: "SparkSession") -> Mapping[str, Any]:
-    """Return what the page's code finds of Spark's."""
+    """Return the names that the page's Spark code uses."""
     queues = [
         [spark.sparkContext.parallelize(batch, 1) for batch in batches_or_lines]
         for batches_or_lines in (INPUT_BATCHES, SECOND_INPUT_BATCHES)
@@ -117,5 +117,5 @@ def build_page_namespace(ssc: "StreamingContext", spark: "SparkSession") -> Mapp
 
 
 def to_row_tuple(element: Any) -> tuple[Any, ...]:
-    """Return an element as a row has it: a key, and what is said of it."""
+    """Return an element as a row tuple."""
     return element if isinstance(element, tuple) else (element,)

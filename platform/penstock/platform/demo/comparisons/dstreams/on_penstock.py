@@ -1,4 +1,4 @@
-"""What this platform says of the same batches: each verb's line of the page, as panes."""
+"""Runs the Penstock code of each operation on the page over the same batches."""
 
 import json
 from collections import defaultdict
@@ -33,13 +33,13 @@ ProgressReporter = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Total:
-    """How often a word was said."""
+    """The number of occurrences of a word."""
 
     n: int = 0
 
 
 def running_count(call: KeyContext[Total]) -> KeyUpdate[Total]:
-    """Count on."""
+    """Add the new records to the running count."""
     total = Total((call.state.n if call.state else 0) + len(call.records))
     return KeyUpdate(total, [OutputRow({"n": total.n})])
 
@@ -52,7 +52,7 @@ def in_capitals(df: "DataFrame") -> "DataFrame":
 
 
 def all_in_capitals(words: pa.Table) -> pa.Table:
-    """Return words in capitals, all at once."""
+    """Return words in capitals (vectorized)."""
     return words.set_column(words.column_names.index("word"), "word", pc.utf8_upper(words["word"]))
 
 
@@ -62,7 +62,7 @@ def words_of(line: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def length_of(line: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how long a line is."""
+    """Return the length of a line."""
     return {"length": len(line["text"])}
 
 
@@ -80,7 +80,7 @@ PAGE_FUNCTIONS = (running_count, Total, in_capitals, all_in_capitals, words_of, 
 def build_source(
     spark: "SparkSession", topics: Mapping[str, list[list[str]]]
 ) -> tuple[InMemorySource, list[BatchToReexecute]]:
-    """Return the batches as records of topics: each read in the middle of its second, and a tick after it."""
+    """Return the input as records of topics, and a batch in the middle and at the end of each second."""
     values: dict[str, list[bytes]] = {topic: [] for topic in topics}
     batches = []
     for number in range(len(INPUT_BATCHES) + IDLE_BATCH_COUNT):
@@ -101,7 +101,7 @@ def build_source(
 
 
 def build_page_namespace() -> dict[str, Any]:
-    """Return what the page's code finds of ours."""
+    """Return the names that the page's Penstock code uses."""
     topics = {
         "lines": load_contract("lines"),
         "more": replace(load_contract("lines"), topic="more"),
@@ -120,7 +120,7 @@ def build_page_namespace() -> dict[str, Any]:
 def run_verbs_here(
     spark: "SparkSession", folder: Path, report_progress: ProgressReporter
 ) -> Mapping[str, pa.Table]:
-    """Return every pane of each verb. Verbs that read the same topics run in one pass."""
+    """Return all panes by operation. Operations that read the same topics run in one pass."""
     pipelines_by_topics = defaultdict[Any, dict[str, Pipeline]](dict)
     for verb, pipeline in build_pipelines().items():
         pipelines_by_topics[tuple(source.name for source in pipeline.to_plan(_verb_table(verb)).sources)][
@@ -132,7 +132,7 @@ def run_verbs_here(
         plan = pipeline.also(*(other_pipeline for _, other_pipeline in others)).to_plan(
             _verb_table(first_verb)
         )
-        report_progress(f"{len(verb_pipelines)} verbs over {' and '.join(topics)}")
+        report_progress(f"{len(verb_pipelines)} operations over {' and '.join(topics)}")
         memory_source, batches = build_source(spark, {topic: input_batches[topic] for topic in topics})
         panes = reexecute_batches(
             plan, spark, memory_source, batches, folder / "-".join(topics), lambda _: None
@@ -144,10 +144,10 @@ def run_verbs_here(
 
 
 def build_pipelines() -> Mapping[str, Pipeline]:
-    """Return the line of each verb, with a log of its panes."""
+    """Return the pipeline of each operation, with a pane log."""
     namespace, pipelines_by_verb = build_page_namespace(), {}
     for verb, (_, code) in read_verbs().items():
-        exec(code, namespace)  # noqa: S102  the page of this checkout, as it stands
+        exec(code, namespace)  # noqa: S102  code from this checkout
         pipelines_by_verb[verb] = namespace["ours"].write(_verb_table(verb), mode="log")
     return pipelines_by_verb
 

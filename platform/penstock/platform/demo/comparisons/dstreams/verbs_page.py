@@ -1,4 +1,4 @@
-"""What the page of DStream verbs says: the code of each verb, and which verbs it names."""
+"""Reads the page of DStream operations: the code of each, and the operations that it names."""
 
 import re
 from collections.abc import Mapping
@@ -14,17 +14,17 @@ TABLE_ROW_PATTERN = re.compile(r"^\| (`.*?) \|", re.MULTILINE)
 
 @cache
 def read_page() -> str:
-    """Return the page. DemoError where there is no checkout."""
+    """Return the text of the page. Raises DemoError outside of a checkout."""
     page_file = CHECKOUT_ROOT / PAGE_PATH
     if not page_file.exists():
         raise DemoError(
-            f"there is no page of verbs at {page_file}: run this in a checkout, not from an image"
+            f"{page_file} does not exist; run this command in a checkout, not in a container image"
         )
     return page_file.read_text("utf-8")
 
 
 def read_verbs() -> Mapping[str, tuple[str, str]]:
-    """Return the code of each verb that computes, there and here, by its heading."""
+    """Return the code of each operation in Spark and in Penstock, by heading."""
     sections = re.split(r"^## ", read_page(), flags=re.MULTILINE)[1:]
     code_matches = {
         section.partition("\n")[0]: re.search(r"```python\n(theirs = .*?)```", section, re.DOTALL)
@@ -37,7 +37,7 @@ def read_verbs() -> Mapping[str, tuple[str, str]]:
 
 
 def list_named_verbs() -> set[str]:
-    """Return every verb that has a section, or stands in the first column of the table."""
+    """Return every operation that has a section or a row of the table."""
     headings = re.findall(r"^## ([a-z]\w*)", read_page(), re.MULTILINE)
     return {
         *headings,
