@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.examples import scale_examples
 from tests.pipelines.engine.aggregates.elements import EVERY, FIELDS, fields, table_of
 from tests.pipelines.engine.operators.partials import places
-from tests.pipelines.engine.operators.test_windows_against_reference import instant, said
+from tests.pipelines.engine.operators.test_windows_against_reference import instant, pane_row
 
 from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
 from penstock.conformance.reference.input_records import StageElement
@@ -158,7 +158,7 @@ def engine(stage: Stage, batches: Sequence[InputBatch], folder: Path) -> list[li
 
 def reference(stage: Stage, batches: Sequence[InputBatch]) -> list[list[tuple[Any, ...]]]:
     evaluator = Evaluator(Plan("plan", (SOURCE,), (stage,)))
-    return [sorted((said(pane) for pane in evaluator.run(batch).panes), key=repr) for batch in batches]
+    return [sorted((pane_row(pane) for pane in evaluator.run(batch).panes), key=repr) for batch in batches]
 
 
 @settings(max_examples=scale_examples(35), deadline=None, suppress_health_check=list(HealthCheck))

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.pipelines.engine.operators.graph_runner import Running
+from tests.pipelines.engine.operators.graph_runner import GraphRunner
 from tests.pipelines.engine.operators.partials import partials
 
 from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
@@ -73,7 +73,7 @@ def test_a_sum_of_sums_is_exact_and_keeps_its_type(tmp_path: Path, name: str) ->
     fields = pa.schema([("key", pa.string()), ("at", pa.int64()), ("value", kind)])
     plan = chain("DECIMAL(10,2)" if pa.types.is_decimal(kind) else "BIGINT")
     graph = compile_graph(plan, {"s0": {field.name: field.type for field in fields}})
-    running = Running(graph, tmp_path)
+    running = GraphRunner(graph, tmp_path)
     evaluator, told, expected = Evaluator(plan), [], []
     for number, value in enumerate(values):
         record = InputRecord(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 from tests.pipelines.engine.batch.stored import Bench, StoredReading
-from tests.pipelines.engine.operators.graphs import came_for, graph_of, read
+from tests.pipelines.engine.operators.graphs import graph_of, input_for, read
 
 from penstock.conformance.reference import InputBatch
 from penstock.engine.batch.batch_input import ACCOUNT_SCHEMA, FATE_FILTERED, BatchInput
@@ -33,7 +33,7 @@ class GraphReading(StoredReading):
         # The newest time counts of every record that was read, whatever steps or inputs leave out.
         yield pa.Table.from_pylist([{**told, "_fate": FATE_FILTERED, "_counted": left_out}], schema=schema)
         if ours:
-            came = came_for(self.stage, InputBatch(0, self.clock, mine))
+            came = input_for(self.stage, InputBatch(0, self.clock, mine))
             for name, value in {**told, "_fate": None, "_counted": 1}.items():
                 kind = schema.field(name).type
                 known = came.drop_columns([name] if name in came.column_names else [])

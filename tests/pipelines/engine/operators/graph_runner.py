@@ -14,7 +14,7 @@ from penstock.engine.operators.windowed.window_update import StageResult
 from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS
 
 
-class Running:
+class GraphRunner:
     """A graph over a folder. Each call of `run` gives it the input of its record stages."""
 
     def __init__(self, graph: CompiledGraph, folder: Path) -> None:

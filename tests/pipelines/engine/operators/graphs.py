@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from tests.pipelines.engine.operators.graph_runner import Running
+from tests.pipelines.engine.operators.graph_runner import GraphRunner
 from tests.pipelines.engine.operators.partials import places
-from tests.pipelines.engine.operators.test_windows_against_reference import COLUMNS, FIELDS, instant, said
+from tests.pipelines.engine.operators.test_windows_against_reference import COLUMNS, FIELDS, instant, pane_row
 
 from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
 from penstock.conformance.reference.predicates import matches_predicate
@@ -35,7 +35,7 @@ PLACE = ("_topic", "_partition", "_offset")
 READ = pa.schema([*FIELDS, pa.field("_time", pa.int64()), *(pa.field(*each) for each in ADDRESS)])
 
 
-def of_two(batches: Sequence[InputBatch]) -> list[InputBatch]:
+def split_inputs(batches: Sequence[InputBatch]) -> list[InputBatch]:
     """The same batches, with every second record from views and the others from clicks."""
     return [replace(batch, records=tuple(map(renamed, batch.records))) for batch in batches]
 
@@ -49,16 +49,16 @@ def reference(plan: Plan, batches: Sequence[InputBatch]) -> list[dict[str, Rows]
     answers = []
     for outcome in map(evaluator.run, batches):
         panes = {plan.first_source_stage.name: outcome.panes, **outcome.stage_panes}
-        answers.append({name: sorted(map(said, rows), key=repr) for name, rows in panes.items()})
+        answers.append({name: sorted(map(pane_row, rows), key=repr) for name, rows in panes.items()})
     return answers
 
 
 def engine(plan: Plan, batches: Sequence[InputBatch], folder: Path) -> list[dict[str, Rows]]:
-    graph = Running(graph_of(plan), folder)
+    graph = GraphRunner(graph_of(plan), folder)
     answers = []
     for batch in batches:
         after = MAX_TIMESTAMP_MS if batch.is_last else int(batch.watermark or 0)
-        came = {stage.plan.name: came_for(stage, batch) for stage in graph.graph.record_stages}
+        came = {stage.plan.name: input_for(stage, batch) for stage in graph.graph.record_stages}
         folded, _ = graph.run(came, batch.clock, after)
         answers.append({name: shown(one.panes) for name, one in folded.items()})
     return answers
@@ -70,7 +70,7 @@ def graph_of(plan: Plan) -> CompiledGraph:
     return compile_graph(plan, types)
 
 
-def came_for(stage: CompiledStage, batch: InputBatch) -> pa.Table:
+def input_for(stage: CompiledStage, batch: InputBatch) -> pa.Table:
     """A partial for each record in each of its windows, or single records."""
     elements = read(stage.plan, batch.records)
     if stage.is_ordered:

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.operators.test_windows_against_reference import SOURCE, said
+from tests.pipelines.engine.operators.test_windows_against_reference import SOURCE, pane_row
 
 from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
 from penstock.engine.plan import Plan, Stage, validate_plan
@@ -24,7 +24,7 @@ def stages(stage_of: Callable[..., Stage], function: Any) -> st.SearchStrategy[S
 def reference(stage: Stage, batches: Sequence[InputBatch]) -> list[list[tuple[Any, ...]]]:
     """The reference's panes in each batch."""
     evaluator = Evaluator(validate_plan(Plan("plan", (SOURCE,), (stage,))))
-    return [sorted(map(said, evaluator.run(batch).panes), key=repr) for batch in batches]
+    return [sorted(map(pane_row, evaluator.run(batch).panes), key=repr) for batch in batches]
 
 
 def batch(number: int, watermark: int, *records: tuple[str, int, int]) -> InputBatch:

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.operators.graph_runner import Running
+from tests.pipelines.engine.operators.graph_runner import GraphRunner
 from tests.pipelines.engine.operators.partials import partials
 from tests.pipelines.engine.operators.strategies import histories, triggers
 from tests.pipelines.engine.operators.strategies import windows as first_windows
-from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS, SOURCE, said
+from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS, SOURCE, pane_row
 
 from penstock.conformance.reference import Evaluator, InputBatch
 from penstock.engine.errors import DefinitionError
@@ -148,7 +148,7 @@ def reference(plan: Plan, batches: Sequence[InputBatch]) -> list[dict[str, Rows]
     outcomes = [evaluator.run(batch) for batch in batches]
     return [
         {
-            name: sorted(map(said, panes), key=repr)
+            name: sorted(map(pane_row, panes), key=repr)
             for name, panes in {"s0": one.panes, **one.stage_panes}.items()
         }
         for one in outcomes
@@ -157,7 +157,7 @@ def reference(plan: Plan, batches: Sequence[InputBatch]) -> list[dict[str, Rows]
 
 def engine(plan: Plan, batches: Sequence[InputBatch], folder: Path) -> list[dict[str, Rows]]:
     types = {plan.first_source_stage.name: {field.name: field.type for field in FIELDS}}
-    graph = Running(compile_graph(plan, types), folder)
+    graph = GraphRunner(compile_graph(plan, types), folder)
     answers = []
     for batch in batches:
         after = MAX_TIMESTAMP_MS if batch.is_last else int(batch.watermark or 0)
@@ -220,5 +220,5 @@ def test_all_changes_sum_to_a_bounded_run(
     for stage in plan.stages:
         columns = len(stage.key) + len(stage.aggregates) + 2
         rows = {"s0": whole.panes, **whole.stage_panes}[stage.name]
-        expected = sorted((said(pane)[:columns] for pane in rows if pane.kind == "insert"), key=repr)
+        expected = sorted((pane_row(pane)[:columns] for pane in rows if pane.kind == "insert"), key=repr)
         assert standing(ran, stage.name, columns) == expected

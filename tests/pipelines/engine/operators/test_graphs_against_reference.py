@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.operators.graphs import CLICKS, VIEWS, Rows, engine, of_two, reference
+from tests.pipelines.engine.operators.graphs import CLICKS, VIEWS, Rows, engine, reference, split_inputs
 from tests.pipelines.engine.operators.strategies import histories, triggers, windows
 from tests.pipelines.engine.operators.test_chains_against_reference import lasting, on_time, over_panes, sound
 
@@ -158,7 +158,7 @@ def graphs(draw: st.DrawFn) -> Plan:
 def test_every_stage_of_a_graph_equals_the_reference(
     tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[InputBatch]
 ) -> None:
-    two = of_two(batches)
+    two = split_inputs(batches)
     assert engine(plan, two, tmp_path_factory.mktemp("state")) == reference(plan, two)
 
 
@@ -196,7 +196,7 @@ def test_all_changes_of_a_graph_sum_to_a_bounded_run(
     if any(each.accumulation != "retracting" for each in plan.stages) or clocked or finishes:
         return
     plan = replace(plan, stages=tuple(replace(each, final_pane="when_changed") for each in plan.stages))
-    two = of_two(batches)
+    two = split_inputs(batches)
     ran = engine(plan, on_time(two), tmp_path_factory.mktemp("state"))
     records = tuple(record for batch in two for record in batch.records)
     (whole,) = reference(plan, [InputBatch(0, 0, records, is_last=True)])

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.examples import scale_examples
-from tests.pipelines.engine.operators.graphs import CLICKS, VIEWS, engine, of_two, reference
+from tests.pipelines.engine.operators.graphs import CLICKS, VIEWS, engine, reference, split_inputs
 from tests.pipelines.engine.operators.strategies import histories
 from tests.pipelines.engine.operators.test_graphs_against_reference import joining
 from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS
@@ -49,7 +49,7 @@ def query(kind: str) -> str:
 def test_rows_of_a_window_equal_those_of_sql(
     tmp_path_factory: pytest.TempPathFactory, batches: list[InputBatch]
 ) -> None:
-    records = tuple(record for batch in of_two(batches) for record in batch.records)
+    records = tuple(record for batch in split_inputs(batches) for record in batch.records)
     connection = duckdb.connect(config={"threads": 1})
     for name, source in (("a", "clicks"), ("b", "views")):
         rows = [dict(record.fields) for record in records if record.source == source]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.operators.graphs import CLICKS, VIEWS, engine, of_two, reference
+from tests.pipelines.engine.operators.graphs import CLICKS, VIEWS, engine, reference, split_inputs
 from tests.pipelines.engine.operators.strategies import histories
 
 from penstock.conformance.reference import InputBatch
@@ -72,7 +72,7 @@ def test_a_join_of_lists_equals_the_reference(
         lists("values", "views", Collect("value")),
     )
     plan = validate_plan(Plan("both", (CLICKS, VIEWS), (words, values, joined(kind, window))))
-    two = of_two(batches)
+    two = split_inputs(batches)
     assert engine(plan, two, tmp_path_factory.mktemp("state")) == reference(plan, two)
 
 

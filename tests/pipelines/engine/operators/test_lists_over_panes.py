@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.operators.graphs import CLICKS, engine, graph_of, of_two, reference
+from tests.pipelines.engine.operators.graphs import CLICKS, engine, graph_of, reference, split_inputs
 from tests.pipelines.engine.operators.strategies import histories
 from tests.pipelines.engine.operators.test_lists_in_joins import EACH, lists
 
@@ -52,7 +52,7 @@ def plan_of(window: SameWindows | Fixed | Global, *outputs: AggregateOutput) -> 
 def test_lists_pass_through_the_next_stage(
     tmp_path_factory: pytest.TempPathFactory, window: SameWindows | Fixed | Global, batches: list[InputBatch]
 ) -> None:
-    plan, two = plan_of(window, *CARRIED), of_two(batches)
+    plan, two = plan_of(window, *CARRIED), split_inputs(batches)
     assert engine(plan, two, tmp_path_factory.mktemp("state")) == reference(plan, two)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.examples import scale_examples
 from tests.pipelines.engine.operators.partials import elements
 from tests.pipelines.engine.operators.strategies import aggregates, histories
-from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS, SOURCE, instant, said
+from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS, SOURCE, instant, pane_row
 
 from penstock.conformance.reference import Evaluator, InputBatch
 from penstock.engine.batch_time import BatchTime
@@ -47,7 +47,7 @@ stages = st.builds(
 def reference(stage: Stage, batches: Sequence[InputBatch]) -> list[list[tuple[Any, ...]]]:
     evaluator = Evaluator(Plan("plan", (SOURCE,), (stage,)))
     outcomes = [evaluator.run(batch) for batch in batches]
-    return [sorted(((*said(pane), pane.window_number) for pane in o.panes), key=repr) for o in outcomes]
+    return [sorted(((*pane_row(pane), pane.window_number) for pane in o.panes), key=repr) for o in outcomes]
 
 
 def engine(stage: Stage, batches: Sequence[InputBatch], folder: Path) -> list[list[tuple[Any, ...]]]:

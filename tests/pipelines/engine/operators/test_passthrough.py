@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.operators.graphs import CLICKS, engine, of_two, reference
+from tests.pipelines.engine.operators.graphs import CLICKS, engine, reference, split_inputs
 from tests.pipelines.engine.operators.strategies import histories
 
 from penstock.conformance.reference import InputBatch
@@ -51,7 +51,7 @@ def plan_of(key: tuple[str, ...]) -> Plan:
 def test_rows_are_the_records_that_pass_whatever_the_batches(
     tmp_path_factory: pytest.TempPathFactory, key: tuple[str, ...], batches: list[InputBatch]
 ) -> None:
-    two = of_two(batches)
+    two = split_inputs(batches)
     ran = engine(plan_of(key), two, tmp_path_factory.mktemp("state"))
     assert ran == reference(plan_of(key), two)
     expected = [

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.operators.graph_runner import Running
+from tests.pipelines.engine.operators.graph_runner import GraphRunner
 from tests.pipelines.engine.operators.partials import elements, partials
 from tests.pipelines.engine.operators.strategies import histories
 from tests.pipelines.engine.operators.test_chains_against_reference import (
@@ -23,7 +23,7 @@ from tests.pipelines.engine.operators.test_chains_against_reference import (
     sound,
     standing,
 )
-from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS, said
+from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS, pane_row
 
 from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
 from penstock.engine.errors import ChangelogLatenessError, DefinitionError
@@ -113,7 +113,7 @@ def test_two_streams_equal_one_graph(
         *(b for b in batches if not b.is_last),
         InputBatch(len(batches), batches[-1].clock + 1, is_last=True),
     ]
-    whole = Running(
+    whole = GraphRunner(
         compile_graph(plan, {"s0": {f.name: f.type for f in FIELDS}}), tmp_path_factory.mktemp("whole")
     )
     records: list[InputRecord] = []
@@ -126,7 +126,7 @@ def test_two_streams_equal_one_graph(
         in_one.append({"s1": shown(folded["s1"].panes)})
         rows = make_published_rows(stage, folded["s0"], resolve_batch_time(stage, moment))
         records += sent(rows, stage.plan.key, offsets)
-    reader = Running(compile_graph(second, {"s0": TYPES}), tmp_path_factory.mktemp("reader"))
+    reader = GraphRunner(compile_graph(second, {"s0": TYPES}), tmp_path_factory.mktemp("reader"))
     evaluator, in_two, by_reference, read = Evaluator(second), [], [], []
     cuts = cut(records, lambda most: data.draw(st.integers(0, most)))
     for number, some in enumerate([*cuts, []]):
@@ -138,7 +138,7 @@ def test_two_streams_equal_one_graph(
         )
         in_two.append({"s1": shown(folded["s1"].panes)})
         told = evaluator.run(InputBatch(number, number, tuple(some), BOTH, None if ends else after, ends))
-        by_reference.append({"s1": sorted(map(said, told.stage_panes["s1"]), key=repr)})
+        by_reference.append({"s1": sorted(map(pane_row, told.stage_panes["s1"]), key=repr)})
     assert in_two == by_reference
     columns = len(later.key) + len(later.aggregates) + 2
     assert standing(in_two, "s1", columns) == standing(in_one, "s1", columns)
@@ -146,7 +146,7 @@ def test_two_streams_equal_one_graph(
 
 def test_a_pane_with_more_lateness_than_allowed_is_refused(tmp_path: Path) -> None:
     later = Stage("s1", ("s0",), fixed(10), SECOND, accumulation="retracting")
-    reader = Running(compile_graph(over_panes(later, 0), {"s0": TYPES}), tmp_path)
+    reader = GraphRunner(compile_graph(over_panes(later, 0), {"s0": TYPES}), tmp_path)
     pane = {"key": "a", "n": 1, "window_start": 0, "window_end": 5, "kind": "insert", "pane_change": 1,
             "pane_passed": 0, "pane_lateness": 7}  # fmt: skip
     came = elements(

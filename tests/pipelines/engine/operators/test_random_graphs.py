@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.operators.graphs import CLICKS, VIEWS, engine, of_two, reference
+from tests.pipelines.engine.operators.graphs import CLICKS, VIEWS, engine, reference, split_inputs
 from tests.pipelines.engine.operators.strategies import histories, windows
 from tests.pipelines.engine.operators.test_chains_against_reference import lasting, over_panes, sound
 
@@ -199,7 +199,9 @@ def test_every_stage_equals_the_reference(
 def read_by(plan: Plan, batches: Sequence[InputBatch]) -> list[InputBatch]:
     """The batches of both topics, without records that the plan does not read."""
     names = {source.name for source in plan.sources}
-    return [replace(b, records=tuple(r for r in b.records if r.source in names)) for b in of_two(batches)]
+    return [
+        replace(b, records=tuple(r for r in b.records if r.source in names)) for b in split_inputs(batches)
+    ]
 
 
 def in_time(batches: Sequence[InputBatch]) -> list[InputBatch]:

@@ -14,11 +14,11 @@ from tests.examples import scale_examples
 from tests.pipelines.engine.operators.graphs import (
     CLICKS,
     VIEWS,
-    came_for,
     engine,
     graph_of,
-    of_two,
+    input_for,
     reference,
+    split_inputs,
 )
 from tests.pipelines.engine.operators.strategies import histories
 from tests.pipelines.engine.operators.test_graphs_against_reference import BOTH, joining, own_steps
@@ -64,7 +64,7 @@ def plans(draw: st.DrawFn) -> Plan:
 def test_every_pair_equals_the_reference(
     tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[InputBatch]
 ) -> None:
-    two = of_two(batches)
+    two = split_inputs(batches)
     assert engine(plan, two, tmp_path_factory.mktemp("state")) == reference(plan, two)
 
 
@@ -81,7 +81,7 @@ def versions_held(
         outcome = process_batch(
             graph.first_record_stage,
             tree,
-            came_for(graph.first_record_stage, InputBatch(number, number, records)),
+            input_for(graph.first_record_stage, InputBatch(number, number, records)),
             moment,
         )
         tree = tree.with_run(outcome.changed_state, folder / f"run-{number}.arrow")
@@ -129,7 +129,7 @@ def test_interval_joins_of_records_in_time_equal_duckdb(
     tmp_path_factory: pytest.TempPathFactory, batches: list[InputBatch], before: int, after: int, kind: str
 ) -> None:
     plan = plan_of(Between(before, after), kind, ("clicks", "views"), 2)
-    two = ended(of_two(batches))
+    two = ended(split_inputs(batches))
     on = NEAR.format(before=before, after=after)
     query = f"SELECT coalesce(a.key, b.key), a.value, a.word, b.value FROM a {kind.upper()} JOIN b {on}"
     assert found(plan, two, tmp_path_factory) == asked(plan, two, query)
@@ -141,7 +141,7 @@ def test_as_of_joins_of_records_in_time_equal_duckdb(
     tmp_path_factory: pytest.TempPathFactory, batches: list[InputBatch], kind: str
 ) -> None:
     plan = plan_of(AsOf(), "left" if kind else "inner", ("clicks", "views"), 2)
-    two = ended([replace(each, records=in_one_partition(each)) for each in of_two(batches)])
+    two = ended([replace(each, records=in_one_partition(each)) for each in split_inputs(batches)])
     query = f"SELECT a.key, a.value, a.word, b.value FROM a ASOF {kind} JOIN {NEWEST}"
     assert found(plan, two, tmp_path_factory) == asked(plan, two, query)
 
@@ -152,7 +152,7 @@ def test_a_deleted_key_has_no_partner_from_its_deletion_on(
     tmp_path_factory: pytest.TempPathFactory, batches: list[InputBatch], kind: str
 ) -> None:
     plan = plan_of(AsOf(ends=GONE), kind, ("clicks", "views"), 2)
-    two = ended([replace(each, records=in_one_partition(each)) for each in of_two(batches)])
+    two = ended([replace(each, records=in_one_partition(each)) for each in split_inputs(batches)])
     there = "b.key IS NOT NULL AND coalesce(b.value >= 1, true)"
     columns = f"a.*, {there} AS there, CASE WHEN {there} THEN b.value END AS other"
     rows = f"SELECT {columns} FROM a ASOF LEFT JOIN {NEWEST}"

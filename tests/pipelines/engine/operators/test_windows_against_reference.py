@@ -34,7 +34,7 @@ def reference(stage: Stage, batches: Sequence[InputBatch]) -> list[list[tuple[An
     merges = isinstance(stage.window, Sessions) and stage.accumulation != "retracting"
     rows = []
     for outcome in (evaluator.run(batch) for batch in batches):
-        panes = [(*said(pane), *((None, None) if merges else ())) for pane in outcome.panes]
+        panes = [(*pane_row(pane), *((None, None) if merges else ())) for pane in outcome.panes]
         refused = [
             row for row in outcome.late if row.reason != "no_window"
         ]  # Spark finds these before the operators run
@@ -49,7 +49,7 @@ def replaced(row: ReplacedWindow) -> tuple[Any, ...]:
     return ("replaced", *row.key, row.start, row.end, row.by_start, row.by_end, row.batch)
 
 
-def said(pane: Pane) -> tuple[Any, ...]:
+def pane_row(pane: Pane) -> tuple[Any, ...]:
     watermark = instant(pane.watermark)
     return (
         *pane.key, *(value for _, value in pane.values), instant(pane.start), instant(pane.end), pane.pane_index,
