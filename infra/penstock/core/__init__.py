@@ -1,1 +1,1 @@
-"""What every other package may import: it knows nothing of Penstock's own packages."""
+"""The foundation, which every other package can import. It imports no other package of Penstock."""

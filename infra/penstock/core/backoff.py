@@ -10,21 +10,21 @@ from dataclasses import dataclass
 INITIAL_BACKOFF_S = 0.5
 MAX_BACKOFF_S = 30.0
 HEALTHY_RUN_S = 30.0
-"""A program that ran for as long as this is well: its next failure counts as the first."""
+"""After a run of this length, the next failure counts as the first one."""
 
 
 @dataclass(frozen=True)
 class RestartBackoff:
-    """How often a program has failed in a row."""
+    """The number of consecutive failures of a program."""
 
     failures: int = 0
 
     def after_run(self, run_s: float) -> "RestartBackoff":
-        """Return the count after one more end, of a run that took so long."""
+        """Return the backoff after a failed run of this length."""
         return RestartBackoff(1 if run_s >= HEALTHY_RUN_S else self.failures + 1)
 
     @property
     def delay_s(self) -> float:
-        """How long to wait now: half a second at first, doubled each time, half a minute at most."""
+        """The delay before the next start: 0.5 s, doubled after each failure, up to 30 s."""
         doublings = min(max(self.failures - 1, 0), 16)
         return min(INITIAL_BACKOFF_S * 2.0**doublings, MAX_BACKOFF_S)

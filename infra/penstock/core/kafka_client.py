@@ -1,4 +1,4 @@
-"""What all clients of Kafka have in common: where the cluster is, and how it lets them in."""
+"""Common settings and errors of Kafka clients."""
 
 from collections.abc import Mapping
 
@@ -6,10 +6,10 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 KafkaClientSettings = Mapping[str, str | int | bool]
-"""Settings of librdkafka for every client of a cluster, such as those of TLS and SASL. They win over ours."""
+"""librdkafka settings for all clients of a cluster, such as TLS and SASL. They override our defaults."""
 
 PLAINTEXT_CLIENT: KafkaClientSettings = {}
-"""The settings for a cluster that is not secured."""
+"""The settings for an unsecured cluster."""
 
 
 def create_admin_client(bootstrap: str, client_settings: KafkaClientSettings) -> AdminClient:
@@ -24,5 +24,5 @@ def create_admin_client(bootstrap: str, client_settings: KafkaClientSettings) ->
 
 
 def describe_kafka_error(error: KafkaException) -> str:
-    """Return what the broker or the client library says of an error, in its words."""
+    """Return the message of an error from the broker or the client library."""
     return str(error.args[0].str()) if error.args and hasattr(error.args[0], "str") else str(error)

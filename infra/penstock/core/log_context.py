@@ -1,4 +1,4 @@
-"""What a thread works on, so that each line of its log can say of which stream and batch it is."""
+"""The stream and batch that a thread works on, for the lines of its log."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class LogContext:
-    """A stream, and its batch where one is at work."""
+    """A stream and its current batch, if any."""
 
     stream: str
     batch: int | None = None
@@ -18,13 +18,13 @@ _CURRENT_CONTEXT: ContextVar[LogContext | None] = ContextVar("penstock_work", de
 
 
 def current_log_context() -> LogContext | None:
-    """Return what this thread works on; None where it is no stream."""
+    """Return the context of this thread, or None outside of a stream."""
     return _CURRENT_CONTEXT.get()
 
 
 @contextmanager
 def bind_log_context(stream: str, batch: int | None = None) -> Iterator[None]:
-    """Have everything that is logged inside say so."""
+    """Add the stream and batch to all log lines inside the block."""
     token = _CURRENT_CONTEXT.set(LogContext(stream, batch))
     try:
         yield

@@ -1,4 +1,4 @@
-"""What is done again and again beside everything else, such as a heartbeat."""
+"""Periodic actions in a background thread, such as a heartbeat."""
 
 import logging
 import threading
@@ -10,10 +10,9 @@ log = logging.getLogger(__name__)
 
 @contextmanager
 def run_periodically(interval_s: float, action: Callable[[], None], name: str) -> Iterator[None]:
-    """Act so often while the context lasts, first after so many seconds, in a thread of this name.
+    """Run an action at an interval inside the block, first after one interval, in a thread of this name.
 
-    Where it fails that is logged, and it is tried again the next time: what it asks may be away for a while. The
-    context ends when the last one is over.
+    A failure is logged, and the action runs again after the next interval. The block ends after the last run.
     """
     stopped = threading.Event()
 

@@ -1,7 +1,6 @@
-"""Secrets by name: a setting says where one is, and it is read at the moment in which a client is made.
+"""Secrets by reference: a setting names a file or a variable, which is read when a client is created.
 
-A place is a file, or `env:NAME` for a variable, which is how clusters hand secrets to their tasks. Nothing here
-keeps, prints or logs what it reads.
+A reference is a path, or `env:NAME` for an environment variable. This module never stores, prints or logs a secret.
 """
 
 import json
@@ -14,9 +13,9 @@ ENV_PREFIX = "env:"
 
 
 def read_secret(reference: str, description: str) -> str:
-    """Read a secret from its place; `of` says in an error whose it is. SecretError where there is none.
+    """Return a secret; raise SecretError, which contains the description, if it cannot be read.
 
-    Of a JSON object, which is what managers of secrets hold for a user, it is the `password`.
+    The secret in a JSON object, the format of secret managers, is its `password`.
     """
     text = (
         _read_variable(reference, description)
@@ -49,5 +48,5 @@ def _extract_password(text: str, reference: str, description: str) -> str:
     try:
         return str(json.loads(text)["password"])
     except (ValueError, KeyError):
-        # Not shown, and not as the cause: a parser's error quotes what it read.
+        # Hide the cause: the error of a parser quotes its input.
         raise SecretError(f"{description}, named as {reference}, is JSON without a password in it.") from None
