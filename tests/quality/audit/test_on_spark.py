@@ -133,7 +133,7 @@ def home(lived: Lived, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     store.close()
     monkeypatch.setenv("PENSTOCK_HOME", str(home))
     monkeypatch.setenv("PENSTOCK_KAFKA__BOOTSTRAP", lived.broker.bootstrap)
-    monkeypatch.setattr(platform_audit, "pipeline_names", lambda: ("minutes",))
+    monkeypatch.setattr(platform_audit, "check_pipeline_exists", lambda _name: None)
     monkeypatch.setattr(platform_audit, "load_plan", {"minutes": scope.plan}.__getitem__)
     monkeypatch.setattr(platform_audit, "open_command_spark", lambda *_: nullcontext(lived.session))
     return home
