@@ -53,7 +53,7 @@ def copied(lived: Path, home: Path, broker: LocalBroker, monkeypatch: pytest.Mon
     """The same for a test of its own, of a catalog that has the stream."""
     shutil.copytree(lived, home)
     monkeypatch.setenv("PENSTOCK_KAFKA__BOOTSTRAP", broker.bootstrap)
-    monkeypatch.setattr(audit, "pipeline_names", lambda: ("stream",))
+    monkeypatch.setattr(audit, "check_pipeline_exists", lambda _name: None)
     monkeypatch.setattr(audit, "load_plan", {"stream": PLAN}.__getitem__)
     return home
 
