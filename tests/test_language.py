@@ -27,7 +27,7 @@ RULE_SINCE = "Rename everything to the words of the field"
 # fmt: off
 BANNED_NAMES = frozenset({
     "told", "said", "found", "held", "given", "came", "made", "known", "ours", "others", "whoever", "nobody", "who",
-    "whose", "began", "begun", "kept", "taken", "looked", "settled", "lifted", "sifted", "placed", "marked", 
+    "whose", "began", "begun", "kept", "taken", "looked", "settled", "lifted", "sifted", "placed", "marked",
     "united",
     "guarded", "heard", "hears", "mended", "parked",
 })
