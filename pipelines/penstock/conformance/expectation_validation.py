@@ -48,7 +48,7 @@ def is_scalar_list(items: Any) -> bool:
 
 
 SCALAR_FORM: FieldForm = (is_scalar, "one value: a number, a string, true, false or null")
-NUMBER_FORM: FieldForm = (lambda found: found is None or is_number(found), "a number or null")
+NUMBER_FORM: FieldForm = (lambda value: value is None or is_number(value), "a number or null")
 FLAG_FORM: FieldForm = (is_flag, "true or false")
 INDEX_FORM: FieldForm = (is_integer, "an integer")
 FIELD_FORMS: dict[str, FieldForm] = {
@@ -58,7 +58,7 @@ FIELD_FORMS: dict[str, FieldForm] = {
     "value": SCALAR_FORM,
     "key": SCALAR_FORM,
     "window": (is_window_bounds, "[start, end], with null for an open end, or 'global'"),
-    "kind": (lambda found: isinstance(found, str) and found in PANE_KINDS, f"one of {', '.join(PANE_KINDS)}"),
+    "kind": (lambda value: isinstance(value, str) and value in PANE_KINDS, f"one of {', '.join(PANE_KINDS)}"),
     "timing": (matches_one_of("early", "on_time", "late"), "one of early, on_time, late"),
     **dict.fromkeys(("early", "on_time", "late", "final", "is_last", "is_first"), FLAG_FORM),
     **dict.fromkeys(("index", "pane", "nonspeculative_index", "on_time_index", "records"), INDEX_FORM),

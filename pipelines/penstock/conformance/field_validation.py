@@ -90,7 +90,7 @@ def parse_flag(node: Mapping[str, Any], name: str, path: str) -> bool:
 
 def matches_one_of(*choices: str) -> Callable[[Any], bool]:
     """Return a test for one of these keywords, in any case."""
-    return lambda found: isinstance(found, str) and found.lower() in choices
+    return lambda value: isinstance(value, str) and value.lower() in choices
 
 
 def describe_python_error(problem: Exception) -> str:

@@ -77,11 +77,11 @@ class Pipeline(PipelineSteps):
     """The parts of a union or join, each with its own steps."""
     join_spec: JoinSpec | None = None
 
-    def then(self, *others: "Pipeline") -> "Pipeline":
-        """Start a stage that reads the panes of this stage, and of others, as changes in the same batch."""
-        for other in others:
-            require_type(other, Pipeline, "then", PIPELINE_HINT)
-        return Pipeline((), upstream=(self, *others))
+    def then(self, *pipelines: "Pipeline") -> "Pipeline":
+        """Start a stage that reads the panes of this and other pipelines, as changes in the same batch."""
+        for pipeline in pipelines:
+            require_type(pipeline, Pipeline, "then", PIPELINE_HINT)
+        return Pipeline((), upstream=(self, *pipelines))
 
     def named(self, name: str) -> "Pipeline":
         """Name the stage. The default is its first table, or its number in the pipeline."""

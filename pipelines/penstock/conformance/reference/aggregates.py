@@ -74,28 +74,28 @@ def compute_aggregate(aggregate: Aggregate, elements: Sequence[StageElement]) ->
         case Mean(field):
             add_values = choose_sum(elements)
             return compute_unless_empty(
-                lambda found: add_values(found) / len(found), non_null_values(field, elements)
+                lambda values: add_values(values) / len(values), non_null_values(field, elements)
             )
         case Min(field):
             return compute_unless_empty(
-                lambda found: min(found, key=sort_key), non_null_values(field, elements)
+                lambda values: min(values, key=sort_key), non_null_values(field, elements)
             )
         case Max(field):
             return compute_unless_empty(
-                lambda found: max(found, key=sort_key), non_null_values(field, elements)
+                lambda values: max(values, key=sort_key), non_null_values(field, elements)
             )
         case First(field, order):
             return compute_unless_empty(
-                lambda found: found[0], non_null_values(field, sort_elements(elements, order))
+                lambda values: values[0], non_null_values(field, sort_elements(elements, order))
             )
         case Last(field, order):
             return compute_unless_empty(
-                lambda found: found[-1], non_null_values(field, sort_elements(elements, order))
+                lambda values: values[-1], non_null_values(field, sort_elements(elements, order))
             )
         case Collect(field, order):
             return tuple(non_null_values(field, sort_elements(elements, order)))
         case Distinct(field):
-            return len({canonicalize(found) for found in non_null_values(field, elements)})
+            return len({canonicalize(value) for value in non_null_values(field, elements)})
         case TopN():
             return compute_top_n(aggregate, elements)
         case Quantiles(field, ranks):

@@ -57,7 +57,8 @@ class StageSnapshot:
             return pa.table({})
         merged_rows = sorted_run.merge_runs(self.runs, includes_oldest=True)
         internal_columns = {*STATE_HEADER.names, *sorted_run.DUE_INDEX_SCHEMA.names}
-        if {"timers", "newest_time"} <= {*merged_rows.column_names}:  # the state of a key has no window bounds
+        # The state of a key has no window bounds.
+        if {"timers", "newest_time"} <= set(merged_rows.column_names):
             internal_columns |= {"window_start", "window_end"}
             position = merged_rows.schema.get_field_index("newest_time")
             merged_rows = merged_rows.set_column(

@@ -41,18 +41,18 @@ def accounts_from_ledger(ledger: pa.Table) -> AccountsByPartition:
 
 
 def compare_accounts(
-    ledger: AccountsByPartition, others: AccountsByPartition, source_name: str
+    ledger: AccountsByPartition, other_accounts: AccountsByPartition, source_name: str
 ) -> Iterator[AuditDifference]:
     """Yield differences between the ledger and another source, whose records may start later."""
-    if not others:
+    if not other_accounts:
         return
-    first_batch = min(batch for batch, _, _ in others)
+    first_batch = min(batch for batch, _, _ in other_accounts)
     for account_key in sorted(
-        {*others, *(ledger_key for ledger_key in ledger if ledger_key[0] >= first_batch)}
+        {*other_accounts, *(ledger_key for ledger_key in ledger if ledger_key[0] >= first_batch)}
     ):
         batch, topic, partition = account_key
         location = f"{topic}/{partition}, batch {batch}"
-        ledger_account, other_account = ledger.get(account_key), others.get(account_key)
+        ledger_account, other_account = ledger.get(account_key), other_accounts.get(account_key)
         if ledger_account is None:
             yield AuditDifference(location, f"the {source_name} has it, but the ledger does not")
         elif other_account is None:

@@ -119,7 +119,7 @@ def _union_frames(frames: FramesByName, schemas: SchemasByName) -> "DataFrame":
         )
         for number, (name, frame) in enumerate(frames.items())
     ]
-    return reduce(lambda united, other: united.unionByName(other, allowMissingColumns=True), packed)
+    return reduce(lambda union, other: union.unionByName(other, allowMissingColumns=True), packed)
 
 
 def _packed_column(number: int, column: str) -> str:

@@ -34,7 +34,7 @@ class InMemorySource:
             )
             for topic in topics
         )
-        return reduce(lambda united, other: united.unionAll(other), parts, self.rows.where("false"))
+        return reduce(lambda union, other: union.unionAll(other), parts, self.rows.where("false"))
 
 
 def create_memory_source(session: "SparkSession", topics: Mapping[str, Sequence[bytes]]) -> InMemorySource:

@@ -34,4 +34,4 @@ class UnionSource:
                     *TOPIC_ROW_COLUMNS
                 )
             )
-        return reduce(lambda united, other: united.unionAll(other), frames)
+        return reduce(lambda union, other: union.unionAll(other), frames)

@@ -48,10 +48,10 @@ def apply_stage_steps(
     several rows for a record, `_first_row` marks one of them.
     """
     included = records.where("_fate IS NULL")
-    united, is_multiplied = _unite_inputs(included, stage, sources, lookup_rows)
-    transformed = apply_steps(united, stage.steps, lookup_rows)
+    union, is_multiplied = _unite_inputs(included, stage, sources, lookup_rows)
+    transformed = apply_steps(union, stage.steps, lookup_rows)
     is_multiplied = is_multiplied or (
-        bool(stage.steps) and can_multiply_rows(united, transformed, stage.steps)
+        bool(stage.steps) and can_multiply_rows(union, transformed, stage.steps)
     )
     return mark_first_rows(transformed) if is_multiplied else transformed
 
@@ -84,7 +84,7 @@ def _unite_inputs(
         is_multiplied = is_multiplied or can_multiply_rows(input_records, transformed[source.name], steps)
     compatible = _drop_conflicting_fields(stage, transformed)
     return reduce(
-        lambda united, other: united.unionByName(other, allowMissingColumns=True), compatible
+        lambda union, other: union.unionByName(other, allowMissingColumns=True), compatible
     ), is_multiplied
 
 
