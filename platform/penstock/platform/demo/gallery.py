@@ -20,11 +20,11 @@ from penstock.platform.settings import Settings
 
 INTRODUCTION = """\
 # Gallery
-The shipped pipelines at work. Event time is across, processing time is upwards. A dot is a record, the blue line is
-the watermark, and a bar is a pane as wide as its window: early, on time, or late. Without late records, all dots
-would be on the dashed line. A picture shows one key, or all keys where there are few results. Each page has the
-four questions, the results, the expectations and the definition. The command below a picture makes it again, byte for
-byte: its records come from a seed, and its clock is that of the input.
+The shipped pipelines at work. Event time is across, processing time is upwards. A dot is a record, the blue
+line is the watermark, and a bar is a pane as wide as its window: early, on time, or late. Without late records,
+all dots would be on the dashed line. A picture shows one key, or all keys where there are few results. Each
+page has the four questions, the results, the expectations and the definition. The command below a picture makes
+it again, byte for byte: its records come from a seed, and its clock is that of the input.
 
 `penstock demo --all --out pipelines/docs/gallery` makes the whole gallery. What other systems teach runs side by
 side with `penstock demo beam` ([Apache Beam](../beam.md)), `dstreams` ([Spark's DStreams](../dstreams.md)) and
