@@ -79,7 +79,9 @@ def check_command_exists(call: str) -> None:
         found = command.get_command(context, word)
         assert found is not None, f"{call}: there is no {word!r}"
         command = found
-    has = {name for each in command.params for name in (*each.opts, *each.secondary_opts)} | {"--help"}
+    has = {name for each in command.get_params(context) for name in (*each.opts, *each.secondary_opts)} | {
+        "--help"
+    }
     assert not [word for word in shlex.split(call, comments=True) if word[:2] == "--" and word not in has], (
         call
     )

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from tests.pipelines.catalog.live import BEGAN
 from tests.pipelines.engine.operators.partials import elements
-from tests.pipelines.engine.operators.test_windows_against_reference import instant, said
+from tests.pipelines.engine.operators.test_windows_against_reference import instant, pane_row
 
 from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
 from penstock.engine.batch_time import BatchTime
@@ -81,6 +81,6 @@ def test_what_is_remembered_between_batches_is_what_the_reference_remembers(
         outcome = process_batch(ready, tree, elements(ready, batch.records, "at"), moment)
         tree = tree.with_run(outcome.changed_state, tmp_path / f"run-{batch.id}.arrow").compact(tmp_path)
         found = sorted((tuple(pane.values()) for pane in outcome.panes.to_pylist()), key=repr)
-        assert found == sorted((said(pane) for pane in evaluator.run(batch).panes), key=repr), batch.id
+        assert found == sorted((pane_row(pane) for pane in evaluator.run(batch).panes), key=repr), batch.id
         clock, watermark, told = batch.clock, after, told + len(found)
     assert told

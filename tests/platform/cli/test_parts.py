@@ -33,7 +33,7 @@ def test_what_is_said_of_pipelines_is_shown_without_anything_at_work(run) -> Non
             (words,) = re.findall(rf"^  {kind}: (.+)$", said[line], re.MULTILINE)
             assert words, f"{line} says nothing of what is {kind}"
     assert re.search(
-        r"^logical plan\n  write .*\n(  +└─ .*\n)+", said["penstock explain trending"], re.MULTILINE
+        r"^logical plan\n  upsert .*\n(  +└─ .*\n)+", said["penstock explain trending"], re.MULTILINE
     )
     assert "flowchart" in said["penstock explain hashtags --mermaid"]
     assert '"physical"' in said["penstock explain hashtags --json"]

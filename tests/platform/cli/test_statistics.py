@@ -70,7 +70,7 @@ def test_a_sudden_share_of_records_that_missed_their_windows_ends_with_one(run: 
     write_deltalake(home / "warehouse/late/sensor_minute", pa.table({"window_end": last}))
     answer = run("statistics", "latest/sensor_minute")
     assert answer.code == 1
-    assert "sudden change: share_missed is 0.2, and usually 0: 20.0 deviations away" in answer.out
+    assert "sudden change: share_missed is 0.2, usually 0 (20.0 deviations)" in answer.out
     assert [line.split()[-1] for line in answer.out.splitlines()[: HOURS + 1]] == [
         "share_missed", *["0"] * (HOURS - 1), "0.2"
     ]  # fmt: skip
@@ -80,7 +80,7 @@ def test_a_sudden_change_ends_with_one(run: Callable, home: Path) -> None:
     write(home, [*[100] * HOURS, 3])
     answer = run("statistics", "latest/sensor_minute")
     assert answer.code == 1
-    assert "sudden change: records is 3, and usually 100: 19.4 deviations away" in answer.out
+    assert "sudden change: records is 3, usually 100 (19.4 deviations)" in answer.out
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_a_start_waits_until_a_host_runs_the_stream(make, instance, store: Contr
 
 
 def test_a_start_that_no_host_follows_fails_with_what_is_known(make, instance) -> None:
-    with pytest.raises(StackError, match=r"minute was not running after 0.2 s \(no host has it\)"):
+    with pytest.raises(StackError, match=r"minute is not running after 0.2 s \(no host has reported\)"):
         run(make(), instance, "stream_start", stream="minute", wait_seconds=0.2)
 
 

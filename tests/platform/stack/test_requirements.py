@@ -48,7 +48,7 @@ def test_a_taken_port_is_named_with_who_has_it_and_the_variable_to_set(
     port = settings.ports[name]
     with closing(socket.create_server(("127.0.0.1", port))):
         expected = (
-            rf"Port {port} .*{re.escape(purpose)}.*process {os.getpid()} has it.*{variable}=PORT penstock up"
+            rf"Port {port} .*{re.escape(purpose)}.*used by process {os.getpid()}.*{variable}=PORT penstock up"
         )
         with pytest.raises(PortTakenError, match=expected):
             check_ports(settings, stack_manager(settings))

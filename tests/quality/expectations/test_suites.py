@@ -106,7 +106,9 @@ def test_what_a_table_is_cut_and_measured_by_must_be_known(tmp_path: Path, more:
 def test_more_checks_than_an_input_may_have_are_refused_with_the_file(tmp_path: Path) -> None:
     one = "{{type: expect_column_values_to_not_be_null, kwargs: {{column: id}}, meta: {{action: warn, name: n{}}}}}"
     text = f"expectations: [{', '.join(map(one.format, range(61)))}]"
-    with pytest.raises(SuiteError, match=r"sensors.yaml: the file: has 61 expectations. Give an input 60 at"):
+    with pytest.raises(
+        SuiteError, match=r"sensors.yaml: the file: has 61 expectations. Give an input at most 60 checks"
+    ):
         add_topic_checks(catalog.load_plan("sensor_minute"), written(tmp_path, text))
 
 

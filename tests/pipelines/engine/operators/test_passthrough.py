@@ -81,11 +81,11 @@ def test_it_round_trips_through_yaml_and_is_explained() -> None:
     told = explain(plan).as_text()
     assert "Each record as a row:" in told
     assert "remembers" not in told
-    assert "each record, as a row" in render_mermaid(plan)
+    assert "each record as a row" in render_mermaid(plan)
 
 
 def test_rows_go_to_a_log_and_have_fields_of_the_record(tmp_path: Path) -> None:
     with pytest.raises(DefinitionError, match="Write mode='log'"):
         _ = PASSING.write("large").plan
-    with pytest.raises(DefinitionError, match="'colour' is no column"):
+    with pytest.raises(DefinitionError, match="there is no column 'colour'"):
         _ = read("cards").rows({"colour": "STRING"}).write("t", mode="log").plan
