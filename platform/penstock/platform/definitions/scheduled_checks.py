@@ -1,8 +1,8 @@
-"""Asset checks with the job that runs all of them and its schedule; shared by every kind of check."""
+"""Builds asset checks, and the job that runs all of them with its schedule; shared by every kind of check."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from dagster import (
@@ -12,18 +12,38 @@ from dagster import (
     AssetCheckResult,
     AssetChecksDefinition,
     AssetCheckSeverity,
+    AssetCheckSpec,
     AssetSelection,
     DefaultScheduleStatus,
     Definitions,
     ScheduleDefinition,
     define_asset_job,
     in_process_executor,
+    multi_asset_check,
 )
 from dagster._core.definitions.metadata import normalize_metadata
 
 log = logging.getLogger(__name__)
 
 CheckFunction = Callable[[AssetCheckExecutionContext], Iterator[AssetCheckResult]]
+SingleCheck = Callable[[AssetCheckExecutionContext, AssetCheckKey], AssetCheckResult]
+
+
+def build_checks(
+    name: str, specs: Sequence[AssetCheckSpec], run_check: SingleCheck, pool: str | None = None
+) -> AssetChecksDefinition:
+    """Build checks of one kind that `run_check` runs one by one, in the order of their keys.
+
+    If a check raises, its result fails with the reason, and the others still run. `pool` limits concurrent runs.
+    """
+
+    @multi_asset_check(name=name, specs=specs, can_subset=True, pool=pool)
+    @report_runless
+    def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
+        for key in sorted(context.selected_asset_check_keys):
+            yield run_guarded(key, partial(run_check, context, key))
+
+    return check
 
 
 def build_scheduled_checks(

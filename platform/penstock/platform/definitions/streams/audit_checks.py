@@ -1,10 +1,8 @@
 """Audits in Dagster: one check for each stream, run by a nightly schedule or on request."""
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 
 from dagster import (
-    AssetCheckExecutionContext,
     AssetCheckKey,
     AssetCheckResult,
     AssetChecksDefinition,
@@ -12,11 +10,10 @@ from dagster import (
     AssetCheckSpec,
     Definitions,
     MetadataValue,
-    multi_asset_check,
 )
 
 from penstock.platform.definitions.asset_keys import SPARK_POOL, stream_key
-from penstock.platform.definitions.scheduled_checks import build_scheduled_checks, report_runless, run_guarded
+from penstock.platform.definitions.scheduled_checks import build_checks, build_scheduled_checks
 from penstock.quality.audit.verdict import AuditReport, VerdictState
 from penstock.quality.errors import NoBatchesYetError
 
@@ -48,13 +45,7 @@ def _build_checks(streams: Sequence[str], run_audit: AuditRunner) -> AssetChecks
         for stream in streams
     ]
 
-    @multi_asset_check(name="audits", specs=specs, can_subset=True, pool=SPARK_POOL)
-    @report_runless
-    def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
-        for key in sorted(context.selected_asset_check_keys):
-            yield run_guarded(key, partial(_audit_result, key, run_audit))
-
-    return check
+    return build_checks("audits", specs, lambda _context, key: _audit_result(key, run_audit), pool=SPARK_POOL)
 
 
 def _audit_result(key: AssetCheckKey, run_audit: AuditRunner) -> AssetCheckResult:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +25,10 @@ from dagster import (
 
 from penstock.platform.definitions.asset_keys import SPARK_POOL
 from penstock.platform.definitions.scheduled_checks import (
+    build_checks,
     build_scheduled_checks,
     failed_result,
     report_runless,
-    run_guarded,
 )
 from penstock.platform.definitions.tables.check_cursor import REPORTED_UNTIL_KEY, read_reported_until
 from penstock.platform.host.quality_pages import file_url
@@ -182,14 +181,10 @@ def _build_topic_checks(suites: Sequence[Suite], services: CheckServices) -> Ass
         (suite.topic, expectation.name): expectation for suite in suites for expectation in suite.expectations
     }
 
-    @multi_asset_check(name="expectations_of_topics", specs=_build_specs(suites), can_subset=True)
-    @report_runless
-    def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
-        for key in sorted(context.selected_asset_check_keys):
-            expectation = expectations_by_key[key.asset_key.path[-1], key.name]
-            yield run_guarded(key, partial(_topic_result, key, expectation, services))
+    def check_topic(_context: AssetCheckExecutionContext, key: AssetCheckKey) -> AssetCheckResult:
+        return _topic_result(key, expectations_by_key[key.asset_key.path[-1], key.name], services)
 
-    return check
+    return build_checks("expectations_of_topics", _build_specs(suites), check_topic)
 
 
 def _topic_result(key: AssetCheckKey, expectation: Expectation, services: CheckServices) -> AssetCheckResult:

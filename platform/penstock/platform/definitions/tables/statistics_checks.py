@@ -4,8 +4,7 @@ Dagster plots the figures on the check's page. It would plot observations of the
 materializations, which a stream writes within an hour.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 
 from dagster import (
     AssetCheckExecutionContext,
@@ -17,12 +16,13 @@ from dagster import (
     AssetObservation,
     Definitions,
     MetadataValue,
-    multi_asset_check,
 )
 
-from penstock.platform.definitions.scheduled_checks import build_scheduled_checks, report_runless, run_guarded
+from penstock.platform.definitions.scheduled_checks import build_checks, build_scheduled_checks
 from penstock.platform.definitions.tables.expectation_checks import suite_asset_key
-from penstock.platform.services.statistics import TableStatistics
+from penstock.platform.services.statistics import (
+    TableStatistics,
+)
 from penstock.quality.expectations.suite import Suite
 
 NO_SUDDEN_CHANGE_CHECK = "no_sudden_change"
@@ -63,13 +63,11 @@ def _build_checks(
         for suite in suites
     ]
 
-    @multi_asset_check(name="statistics", specs=specs, can_subset=True)
-    @report_runless
-    def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
-        for key in sorted(context.selected_asset_check_keys):
-            yield run_guarded(key, partial(_statistics_result, context, key, measure, publish_plots))
-
-    return check
+    return build_checks(
+        "statistics",
+        specs,
+        lambda context, key: _statistics_result(context, key, measure, publish_plots),
+    )
 
 
 def _statistics_result(

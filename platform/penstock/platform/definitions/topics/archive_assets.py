@@ -1,10 +1,8 @@
 """Archives in Dagster: a stream and a table for each topic, and a check that the table is complete."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 
 from dagster import (
-    AssetCheckExecutionContext,
     AssetCheckResult,
     AssetChecksDefinition,
     AssetCheckSeverity,
@@ -13,7 +11,6 @@ from dagster import (
     MetadataValue,
     TableColumn,
     TableSchema,
-    multi_asset_check,
 )
 
 from penstock.engine.archive.archive_names import archive_name, ledger_path, records_path
@@ -22,7 +19,7 @@ from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import is_delta_table
 from penstock.platform.definitions.asset_keys import archive_key, stream_key, topic_key
 from penstock.platform.definitions.asset_specs import AssetContext
-from penstock.platform.definitions.scheduled_checks import report_runless, run_guarded
+from penstock.platform.definitions.scheduled_checks import build_checks
 from penstock.platform.definitions.streams.batch_sensor import ReportedStream
 
 ARCHIVE_COMPLETE_CHECK = "archive_complete"
@@ -84,13 +81,9 @@ def build_archive_checks(topics: Sequence[str], warehouse: StoragePath) -> Asset
         for topic in topics
     ]
 
-    @multi_asset_check(name="archives", specs=specs, can_subset=True)
-    @report_runless
-    def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
-        for key in context.selected_asset_check_keys:
-            yield run_guarded(key, partial(_archive_result, key.asset_key.path[-1], warehouse))
-
-    return check
+    return build_checks(
+        "archives", specs, lambda _context, key: _archive_result(key.asset_key.path[-1], warehouse)
+    )
 
 
 def _archive_result(topic: str, warehouse: StoragePath) -> AssetCheckResult:

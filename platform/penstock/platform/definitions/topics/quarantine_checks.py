@@ -1,11 +1,9 @@
 """Quarantines in Dagster: a check for each topic with the number of pending records and their reasons."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 
 from dagster import (
-    AssetCheckExecutionContext,
     AssetCheckKey,
     AssetCheckResult,
     AssetChecksDefinition,
@@ -13,11 +11,10 @@ from dagster import (
     AssetCheckSpec,
     Definitions,
     MetadataValue,
-    multi_asset_check,
 )
 
 from penstock.platform.definitions.asset_keys import topic_key
-from penstock.platform.definitions.scheduled_checks import build_scheduled_checks, report_runless, run_guarded
+from penstock.platform.definitions.scheduled_checks import build_checks, build_scheduled_checks
 from penstock.quality.quarantine.record_status import QuarantineState, QuarantineStatus, count_states
 
 QUARANTINE_EMPTY_CHECK = "quarantine_empty"
@@ -48,13 +45,7 @@ def _build_checks(topics: Sequence[str], read_statuses: StatusReader) -> AssetCh
         for topic in topics
     ]
 
-    @multi_asset_check(name="quarantines", specs=specs, can_subset=True)
-    @report_runless
-    def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
-        for key in sorted(context.selected_asset_check_keys):
-            yield run_guarded(key, partial(_quarantine_result, key, read_statuses))
-
-    return check
+    return build_checks("quarantines", specs, lambda _context, key: _quarantine_result(key, read_statuses))
 
 
 def _quarantine_result(key: AssetCheckKey, read_statuses: StatusReader) -> AssetCheckResult:
