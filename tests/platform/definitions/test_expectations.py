@@ -16,9 +16,9 @@ from dagster import (
 from pyarrow import ArrowInvalid
 from tests.quality.expectations.test_at_rest import MET, MISSED, NOON, outcome
 
+from penstock.platform.definitions.tables.check_services import CheckServices
 from penstock.platform.definitions.tables.expectation_checks import (
     CHECK_TABLES_JOB,
-    CheckServices,
     build_expectation_definitions,
     suite_asset_key,
 )

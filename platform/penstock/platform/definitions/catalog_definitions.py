@@ -4,14 +4,19 @@ from collections.abc import Callable, Collection, Sequence
 
 from dagster import Definitions
 
-from penstock.ingestion.contracts import Contract
+from penstock.core.clock import now_ms
+from penstock.ingestion.contracts import CATALOG_FOLDER, Contract
 from penstock.platform.control import ControlStore
 from penstock.platform.definitions.asset_specs import AssetContext, build_asset_specs, invalid_asset_spec
+from penstock.platform.definitions.context import DefinitionsContext
 from penstock.platform.definitions.load_errors import (
     CONTRACT_FILE,
     PIPELINE_FILE,
     LoadError,
     build_load_error_definitions,
+    find_contract_errors,
+    find_pipeline_errors,
+    find_suite_errors,
 )
 from penstock.platform.definitions.streams.batch_events import stream_asset_keys
 from penstock.platform.definitions.streams.batch_sensor import (
@@ -20,12 +25,33 @@ from penstock.platform.definitions.streams.batch_sensor import (
     build_batch_sensor,
 )
 from penstock.platform.definitions.streams.catalog_pipelines import CatalogPipeline
+from penstock.platform.definitions.streams.freshness_limits import create_freshness_monitor
 from penstock.platform.definitions.streams.lifecycle_jobs import build_lifecycle_jobs
 from penstock.platform.definitions.topics.archive_assets import (
     build_archive_checks,
     build_archive_specs,
     reported_archive_stream,
 )
+from penstock.platform.services.expectations import load_all_suites
+
+
+def build_definitions(context: DefinitionsContext) -> Definitions:
+    """Build the definitions of the catalog, with every file that cannot be loaded."""
+    settings, contract_catalog = context.settings, context.contract_catalog
+    return build_catalog_definitions(
+        contract_catalog.contracts,
+        context.pipelines,
+        AssetContext(settings.warehouse, settings.dagster.owner, CATALOG_FOLDER, settings.warehouse_path),
+        context.open_store,
+        now_ms,
+        int(settings.dagster.report_interval),
+        (
+            *find_pipeline_errors(),
+            *find_contract_errors(contract_catalog.errors_by_topic),
+            *find_suite_errors(load_all_suites().errors_by_subject),
+        ),
+        create_freshness_monitor(context).find_caught_up,
+    )
 
 
 def build_catalog_definitions(

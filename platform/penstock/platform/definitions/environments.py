@@ -5,7 +5,7 @@ An apply needs the id of a plan that was shown (the plan job logs it) and approv
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from dagster import (
     AssetCheckKey,
@@ -37,10 +37,11 @@ from dagster import (
 from dagster import AssetChecksDefinition as Check
 
 from penstock.core.errors import PenstockError
-from penstock.infra.environments import Environment, EnvironmentOutputs
+from penstock.infra.environments import Environment, EnvironmentCatalog, EnvironmentOutputs
 from penstock.infra.environments.errors import NotAppliedError
 from penstock.infra.terraform import ResourceChange, TerraformPlan
 from penstock.infra.terraform.errors import StateLockedError
+from penstock.platform.definitions.context import DefinitionsContext
 
 EnvironmentOpener = Callable[[str], Environment]
 ASSET_GROUP = "environments"
@@ -60,6 +61,16 @@ class EnvironmentContext:
     now: Callable[[], datetime]
     owner: str
     drift_cron: str = "*/15 * * * *"
+
+
+def build_definitions(context: DefinitionsContext) -> Definitions:
+    """Build the definitions of the environments of the settings' folders."""
+    settings = context.settings
+    catalog = EnvironmentCatalog(settings.root, settings.home)
+    environment_context = EnvironmentContext(
+        catalog.open, catalog.provisioned_names, lambda: datetime.now(UTC), settings.dagster.owner
+    )
+    return build_environment_definitions(catalog.names(), environment_context)
 
 
 def build_environment_definitions(

@@ -2,9 +2,22 @@
 
 from collections.abc import Callable
 
-from dagster import DefaultSensorStatus, RunFailureSensorContext, SensorDefinition, run_failure_sensor
+from dagster import (
+    DefaultSensorStatus,
+    Definitions,
+    RunFailureSensorContext,
+    SensorDefinition,
+    run_failure_sensor,
+)
 
+from penstock.core.clock import now_ms
+from penstock.platform.definitions.context import DefinitionsContext
 from penstock.platform.services.alerts import Alert, AlertHandler
+
+
+def build_definitions(context: DefinitionsContext) -> Definitions:
+    """Build the sensor with the alerts of the settings."""
+    return Definitions(sensors=[build_failure_sensor(context.alerts, now_ms)])
 
 
 def build_failure_sensor(raise_alert: AlertHandler, now_ms: Callable[[], int]) -> SensorDefinition:

@@ -14,12 +14,26 @@ from dagster import (
     ScheduleDefinition,
 )
 
+from penstock.core.clock import now_ms
 from penstock.platform.definitions.config_job import build_config_job
+from penstock.platform.definitions.context import DefinitionsContext
+from penstock.platform.maintenance import run_maintenance
 from penstock.platform.maintenance.maintenance_run import MaintenanceAction
 
 DESCRIPTION = "Merge small files, and remove what its retention time no longer covers."
 ProgressReporter = Callable[[str], None]
 MaintenanceRunner = Callable[[DagsterInstance, ProgressReporter, bool], list[MaintenanceAction]]
+
+
+def build_definitions(context: DefinitionsContext) -> Definitions:
+    """Build the job and its schedule of the settings."""
+    settings = context.settings
+    return build_maintenance_definitions(
+        lambda instance, report_progress, dry_run: run_maintenance(
+            settings, context.open_store(), instance, now_ms(), report_progress, dry_run=dry_run
+        ),
+        settings.maintenance.schedule,
+    )
 
 
 def build_maintenance_definitions(maintain: MaintenanceRunner, cron: str) -> Definitions:

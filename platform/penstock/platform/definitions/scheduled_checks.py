@@ -1,4 +1,4 @@
-"""Builds asset checks, and the job that runs all of them with its schedule; shared by every kind of check."""
+"""Asset checks, and the job that runs all of them with its schedule; shared by every kind of check."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -13,7 +13,10 @@ from dagster import (
 )
 
 from penstock.platform.definitions.asset_keys import SPARK_POOL, stream_key
+from penstock.platform.definitions.context import DefinitionsContext
 from penstock.platform.definitions.scheduled_checks import build_checks, build_scheduled_checks
+from penstock.platform.services.audit import audit_stream
+from penstock.quality.audit.comparability import Sample
 from penstock.quality.audit.verdict import AuditReport, VerdictState
 from penstock.quality.errors import NoBatchesYetError
 
@@ -21,6 +24,14 @@ ACCOUNTED_FOR_CHECK = "accounted_for"
 AUDIT_JOB = "audit_streams"
 NIGHTLY_CRON = "0 3 * * *"
 AuditRunner = Callable[[str], AuditReport]
+
+
+def build_definitions(context: DefinitionsContext) -> Definitions:
+    """Build the audit checks of every pipeline."""
+    return build_audit_definitions(
+        context.pipeline_names,
+        lambda stream: audit_stream(context.settings, stream, Sample(), lambda _: None),
+    )
 
 
 def build_audit_definitions(streams: Sequence[str], run_audit: AuditRunner) -> Definitions:

@@ -30,7 +30,17 @@ from dagster import (
     multi_asset,
 )
 
-from penstock.platform.definitions.asset_keys import SPARK_POOL, archive_key, backfill_key
+from penstock.engine.archive.archive_names import archive_name, records_path
+from penstock.engine.storage.file_access import is_delta_table
+from penstock.platform.definitions.asset_keys import (
+    SPARK_POOL,
+    archive_key,
+    backfill_key,
+    list_plan_topics,
+)
+from penstock.platform.definitions.context import DefinitionsContext
+from penstock.platform.services.stream_catalog import find_definition_error, load_plan
+from penstock.platform.settings import Settings
 
 if TYPE_CHECKING:
     from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
@@ -41,6 +51,39 @@ ProgressReporter = Callable[[str], None]
 DayRunner = Callable[[str, date, int | None, ProgressReporter], "BoundedRunResult"]
 BlockedReason = Callable[[str], str | None]
 NIGHTLY_CRON = "0 2 * * *"
+
+
+def build_definitions(context: DefinitionsContext) -> Definitions:
+    """Build the backfills of every pipeline; an invalid one is shown without its topics."""
+    settings = context.settings
+
+    def run_day(
+        stream: str, day: date, records_per_batch: int | None, report_progress: ProgressReporter
+    ) -> "BoundedRunResult":
+        from penstock.platform.services.bounded_runs import run_over_stored_records
+
+        return run_over_stored_records(settings, stream, None, None, records_per_batch, report_progress, day)
+
+    return build_backfill_definitions(
+        {
+            name: list_plan_topics(load_plan(name)) if find_definition_error(name) is None else ()
+            for name in context.pipeline_names
+        },
+        date.fromisoformat(settings.dagster.first_day),
+        run_day,
+        settings.dagster.nightly_backfills,
+        lambda stream: _explain_missing_archive(settings, stream),
+    )
+
+
+def _explain_missing_archive(settings: Settings, stream: str) -> str | None:
+    """Return why a backfill cannot read the archives of a stream; None if it can."""
+    if (error := find_definition_error(stream)) is not None:
+        return str(error)
+    for topic in list_plan_topics(load_plan(stream)):
+        if not is_delta_table(settings.warehouse_path / records_path(topic)):
+            return f"{topic} has no archive. Run `penstock stream start {archive_name(topic)}`"
+    return None
 
 
 def build_backfill_definitions(

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from dagster import (
     Array,
     Bool,
+    Definitions,
     Enum,
     EnumValue,
     Field,
@@ -20,8 +21,9 @@ from dagster import (
 from penstock.engine.upgrade.upgrade_class import UpgradeClass
 from penstock.platform.definitions.asset_keys import SPARK_POOL
 from penstock.platform.definitions.config_job import build_config_job
-from penstock.platform.services.replay import ReplayRequest, ReplayResult
-from penstock.platform.services.upgrades import UpgradePlan, UpgradeRequest
+from penstock.platform.definitions.context import DefinitionsContext
+from penstock.platform.services.replay import ReplayRequest, ReplayResult, replay_stream
+from penstock.platform.services.upgrades import UpgradePlan, UpgradeRequest, upgrade_stream
 
 REPLAY_DESCRIPTION = (
     "Replay a pipeline's history, and replace the results of the stream or write them to separate tables."
@@ -31,6 +33,24 @@ UPGRADE_DESCRIPTION = (
 )
 ACCEPTABLE_CLASSES = (UpgradeClass.COMPATIBLE, UpgradeClass.MIGRATABLE, UpgradeClass.REPLAY)
 ProgressReporter = Callable[[str], None]
+
+
+def build_definitions(context: DefinitionsContext) -> Definitions:
+    """Build both jobs for every pipeline."""
+    settings, pipelines = context.settings, context.pipeline_names
+    replay_job = build_replay_job(
+        pipelines,
+        lambda request, report_progress: replay_stream(
+            settings, context.open_store(), request, report_progress
+        ),
+    )
+    upgrade_job = build_upgrade_job(
+        pipelines,
+        lambda request, report_progress: upgrade_stream(
+            settings, context.open_store(), request, report_progress
+        ),
+    )
+    return Definitions(jobs=[replay_job, upgrade_job])
 
 
 def build_replay_job(

@@ -1,7 +1,6 @@
 """Expectations in Dagster: a check for each expectation of a table or topic; only final windows are checked."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from dagster import (
 )
 
 from penstock.platform.definitions.asset_keys import SPARK_POOL
+from penstock.platform.definitions.context import DefinitionsContext
 from penstock.platform.definitions.scheduled_checks import (
     build_checks,
     build_scheduled_checks,
@@ -31,8 +31,13 @@ from penstock.platform.definitions.scheduled_checks import (
     report_runless,
 )
 from penstock.platform.definitions.tables.check_cursor import REPORTED_UNTIL_KEY, read_reported_until
-from penstock.platform.host.quality_pages import file_url
-from penstock.platform.services.expectations import TableCheckOutcome
+from penstock.platform.definitions.tables.check_services import (
+    CheckServices,
+    create_check_services,
+    file_link,
+    page_link,
+)
+from penstock.platform.services.expectations import list_checked_suites
 from penstock.quality.expectations.check_results import BatchCheckResult, ExpectationResult
 from penstock.quality.expectations.suite import Expectation, Suite
 
@@ -42,25 +47,9 @@ SENSOR_INTERVAL_S = 300
 HOUR_MS = 3_600_000
 
 
-@dataclass(frozen=True)
-class CheckServices:
-    """What the checks and the sensor need from the platform; called by runs and ticks, never at load."""
-
-    check_tables: Callable[[Sequence[str]], Mapping[str, TableCheckOutcome]]
-    """Checks the batches of some tables that are due."""
-    results_since: Callable[[str, int], Sequence[BatchCheckResult]]
-    """Returns the results of a table's batches checked after a time, or else the last result."""
-    list_due: Callable[[], Iterator[tuple[str, int]]]
-    """Yields each table with final windows that are not checked yet, and the end of these windows."""
-    count_broken: Callable[[str], Mapping[str, int]]
-    """Returns how many records of a topic failed each of its checks within a day."""
-    now_ms: Callable[[], int]
-    page_file: Path = Path()
-    """The file of the data quality page."""
-    base_url: str = ""
-    """The URL of the folder above the page's folder; empty if a browser cannot reach it."""
-    find_examples: Callable[[str, Expectation], Sequence[str]] = lambda _topic, _one: ()
-    """Returns positions of some records of a topic that failed one of its checks."""
+def build_definitions(context: DefinitionsContext) -> Definitions:
+    """Build the checks of every valid suite."""
+    return build_expectation_definitions(list_checked_suites(), create_check_services(context.settings))
 
 
 def build_expectation_definitions(suites: Sequence[Suite], services: CheckServices) -> Definitions:
@@ -118,20 +107,6 @@ def _build_table_checks(suites: Sequence[Suite], services: CheckServices) -> Ass
                     yield _table_result(key, services.results_since(subject, reported_until), services)
 
     return check
-
-
-def page_link(services: CheckServices, key: AssetCheckKey) -> dict[str, MetadataValue]:
-    """Return a link to the results of a check on the data quality page."""
-    return file_link(services, "page", services.page_file, f"#{'/'.join(key.asset_key.path)}-{key.name}")
-
-
-def file_link(services: CheckServices, name: str, file: Path, anchor: str = "") -> dict[str, MetadataValue]:
-    """Return a link to a file and its path; only the path if a browser cannot reach it."""
-    path: MetadataValue = MetadataValue.path(f"{file}{anchor}")
-    folder = services.page_file.parent.parent
-    if not services.base_url or not file.is_relative_to(folder):
-        return {name: path}
-    return {name: MetadataValue.url(file_url(services.base_url, folder, file) + anchor), f"{name}_file": path}
 
 
 def _table_result(

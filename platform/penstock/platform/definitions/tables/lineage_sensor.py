@@ -6,12 +6,48 @@ from collections.abc import Callable, Sequence
 from dagster import DefaultSensorStatus, Definitions, SensorDefinition, SensorEvaluationContext, SkipReason
 
 from penstock.platform.control import ControlStore
-from penstock.platform.control.reports import BatchSummary, summarize_batches
+from penstock.platform.control.reports import (
+    BatchSummary,
+    count_reads_by_topic,
+    count_result_rows,
+    summarize_batches,
+)
+from penstock.platform.definitions.context import DefinitionsContext
 from penstock.platform.definitions.streams.catalog_pipelines import CatalogPipeline
+from penstock.platform.lineage.openlineage import DatasetNamespaces, build_run_event, create_client
+from penstock.platform.services.row_counts import count_rows_written
 
 SENSOR_INTERVAL_S = 60
 BEFORE_FIRST_BATCH = -1
 EventSender = Callable[[CatalogPipeline, BatchSummary], None]
+
+
+def build_definitions(context: DefinitionsContext) -> Definitions:
+    """Build the sensor if the settings name a receiver of the events."""
+    settings = context.settings
+    if not settings.lineage.to:
+        return Definitions()
+    namespaces = DatasetNamespaces(
+        settings.lineage.namespace, settings.kafka.bootstrap_servers, settings.warehouse
+    )
+    contracts_by_topic = {contract.topic: contract for contract in context.contract_catalog.contracts}
+
+    def send_event(pipeline: CatalogPipeline, summary: BatchSummary) -> None:
+        store = context.open_store()
+        records_read = count_reads_by_topic(store, summary)
+        counted_rows = count_rows_written(settings.warehouse_path, pipeline.plan, summary.first, summary.last)
+        event = build_run_event(
+            summary,
+            records_read,
+            {**count_result_rows(store, summary), **counted_rows},
+            pipeline.plan,
+            pipeline.description,
+            contracts_by_topic,
+            namespaces,
+        )
+        create_client(settings.lineage).emit(event)
+
+    return build_lineage_definitions(context.pipelines, context.open_store, send_event)
 
 
 def build_lineage_definitions(

@@ -18,10 +18,15 @@ from dagster import (
     MetadataValue,
 )
 
+from penstock.platform.definitions.context import DefinitionsContext
 from penstock.platform.definitions.scheduled_checks import build_checks, build_scheduled_checks
+from penstock.platform.definitions.tables.check_services import create_check_services, file_link
 from penstock.platform.definitions.tables.expectation_checks import suite_asset_key
 from penstock.platform.services.statistics import (
     TableStatistics,
+    list_measured_suites,
+    measure_table,
+    publish_statistics,
 )
 from penstock.quality.expectations.suite import Suite
 
@@ -32,6 +37,18 @@ HOURLY_CRON = "5 * * * *"
 
 PlotPublisher = Callable[[TableStatistics], Mapping[str, MetadataValue]]
 """Plots all intervals of a table and returns links to the plots."""
+
+
+def build_definitions(context: DefinitionsContext) -> Definitions:
+    """Build the statistics checks of every table whose suite asks for them."""
+    settings = context.settings
+    return build_statistics_definitions(
+        list_measured_suites(),
+        lambda subject: measure_table(settings, subject),
+        lambda statistics: file_link(
+            create_check_services(settings), "plots", publish_statistics(settings, statistics)
+        ),
+    )
 
 
 def build_statistics_definitions(

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from dagster import (
     AssetMaterialization,
+    Definitions,
     Field,
     Int,
     JobDefinition,
@@ -18,12 +19,20 @@ from dagster import (
 
 from penstock.ingestion.errors import DeliveryError
 from penstock.ingestion.feed import Feed, FeedLimits, FeedProgress, FeedSummary
+from penstock.ingestion.sources.source_discovery import list_source_kinds
 from penstock.platform.definitions.asset_keys import topic_key
-from penstock.platform.services.feeds import FeedRequest
+from penstock.platform.definitions.context import DefinitionsContext
+from penstock.platform.services.feeds import FeedRequest, open_feed
 
 INGEST_JOB = "ingest"
 PROGRESS_INTERVAL_MS = 5_000
 FeedOpener = Callable[[FeedRequest], Feed]
+
+
+def build_definitions(context: DefinitionsContext) -> Definitions:
+    """Build the job for every kind of source."""
+    job = build_ingest_job(list_source_kinds(), lambda request: open_feed(context.settings, request))
+    return Definitions(jobs=[job])
 
 
 def build_ingest_job(source_kinds: tuple[str, ...], open_feed: FeedOpener) -> JobDefinition:

@@ -13,8 +13,11 @@ from dagster import (
     MetadataValue,
 )
 
+from penstock.ingestion.contracts import list_contract_names
 from penstock.platform.definitions.asset_keys import topic_key
+from penstock.platform.definitions.context import DefinitionsContext
 from penstock.platform.definitions.scheduled_checks import build_checks, build_scheduled_checks
+from penstock.platform.services.quarantine import TopicQuarantine
 from penstock.quality.quarantine.record_status import QuarantineState, QuarantineStatus, count_states
 
 QUARANTINE_EMPTY_CHECK = "quarantine_empty"
@@ -22,6 +25,13 @@ QUARANTINE_JOB = "check_quarantines"
 HOURLY_CRON = "10 * * * *"
 MAX_EXAMPLES = 5
 StatusReader = Callable[[str], Sequence[QuarantineStatus]]
+
+
+def build_definitions(context: DefinitionsContext) -> Definitions:
+    """Build the quarantine checks of every topic, including those with an invalid contract."""
+    return build_quarantine_definitions(
+        list_contract_names(), lambda topic: TopicQuarantine(context.settings, topic).list_statuses()
+    )
 
 
 def build_quarantine_definitions(topics: Sequence[str], read_statuses: StatusReader) -> Definitions:

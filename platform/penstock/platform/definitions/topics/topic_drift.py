@@ -22,12 +22,16 @@ from dagster import (
 
 from penstock.ingestion.contracts import Contract
 from penstock.ingestion.errors import IngestionError
-from penstock.ingestion.topics import TopicChange, TopicPlan
+from penstock.ingestion.topics import TopicChange, TopicPlan, plan_cluster_changes
 from penstock.platform.definitions.asset_keys import topic_key
+from penstock.platform.definitions.context import DefinitionsContext
 from penstock.platform.definitions.scheduled_checks import report_runless
 
 DRIFT_CHECK = "drift"
 SENSOR_INTERVAL_S = 300
+BROKER_TIMEOUT_S = 10.0
+"""How long the drift sensor waits for the broker; Dagster stops a tick after one minute."""
+
 TopicPlanner = Callable[[Sequence[Contract]], TopicPlan]
 
 
@@ -37,6 +41,22 @@ class TopicDrift:
 
     by_topic: Mapping[str, Sequence[str]]
     broker_error: str = ""
+
+
+def build_definitions(context: DefinitionsContext) -> Definitions:
+    """Build the checks of every topic with a valid contract, and their sensor."""
+    kafka = context.settings.kafka
+
+    def plan_topics(contracts: Sequence[Contract]) -> TopicPlan:
+        return plan_cluster_changes(
+            kafka.bootstrap_servers,
+            contracts,
+            kafka.layout,
+            client_settings=kafka.client_config("topics"),
+            timeout_s=BROKER_TIMEOUT_S,
+        )
+
+    return build_topic_definitions(context.contract_catalog.contracts, plan_topics)
 
 
 def build_topic_definitions(contracts: Sequence[Contract], plan_topics: TopicPlanner) -> Definitions:
