@@ -238,7 +238,7 @@ def test_rows_for_a_topic_that_no_batch_sends_go(tmp_path: Path) -> None:
         BatchOutcome(0, "data", 0, 1, None, Watermark(), {}, {}, {"published/t": change})
     )
     now = round(datetime.now(UTC).timestamp() * 1000)
-    args = tmp_path / "warehouse", [tmp_path / "s"], 7
+    args = tmp_path / "warehouse", [tmp_path / "s"], 7 * DAY_MS
     assert list(remove_unneeded_files(*args, now, dry_run=False)) == [], "it may be decided yet"
     assert list(remove_unneeded_files(*args, now + 8 * DAY_MS, dry_run=True)) == [("published/t", 1)]
     assert list(remove_unneeded_files(*args, now + 8 * DAY_MS, dry_run=False)) == [("published/t", 1)]
