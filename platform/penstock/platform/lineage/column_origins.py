@@ -8,6 +8,7 @@ DataFrames is assumed to keep the meaning of a column that keeps its name.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
+from typing import TYPE_CHECKING
 
 from penstock.engine.plan import (
     Aggregate,
@@ -34,7 +35,9 @@ from penstock.engine.plan import (
 from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.columns import WINDOW_BOUND_COLUMNS, stage_value_columns
 from penstock.engine.plan.steps import FilterStep
-from penstock.platform.lineage.sql_projection import SelectItem, parse_select
+
+if TYPE_CHECKING:
+    from penstock.platform.lineage.sql_projection import SelectItem
 
 TopicField = tuple[str, str]
 """A topic and one of its fields."""
@@ -179,15 +182,25 @@ def _apply_step(columns: OriginsByColumn, step: Step) -> OriginsByColumn:
                 {**columns.by_name, **{added_column.name: lookup_origin for added_column in added_columns}},
                 columns.unnamed_origin,
             )
-        case SqlStep(text) if (select_items := parse_select(text)) is not None:
-            return _apply_selection(columns, select_items)
+        case SqlStep(text):
+            return _apply_sql(columns, text)
         case _:
             return OriginsByColumn(columns.by_name, columns.merged_origin)
 
 
-def _apply_selection(columns: OriginsByColumn, select_items: Iterable[SelectItem]) -> OriginsByColumn:
+def _apply_sql(columns: OriginsByColumn, sql: str) -> OriginsByColumn:
+    from penstock.platform.lineage.sql_projection import parse_select
+
+    select_items = parse_select(sql)
+    if select_items is None:
+        return OriginsByColumn(columns.by_name, columns.merged_origin)
+    return _apply_selection(columns, select_items)
+
+
+def _apply_selection(columns: OriginsByColumn, select_items: "Iterable[SelectItem]") -> OriginsByColumn:
     """Return the columns of a SELECT. Column names are case-insensitive, as in Spark."""
     origins_by_lower_name = {name.lower(): origin for name, origin in columns.by_name.items()}
+    origins_by_alias: dict[str, ColumnOrigin] = {}
     selected_origins: dict[str, ColumnOrigin] = {}
     unnamed_origin = ColumnOrigin()
     for item in select_items:
@@ -196,10 +209,15 @@ def _apply_selection(columns: OriginsByColumn, select_items: Iterable[SelectItem
             unnamed_origin = columns.unnamed_origin
         else:
             known_origins = [
-                origins_by_lower_name[name] for name in item.referenced_names if name in origins_by_lower_name
+                origins_by_lower_name[name]
+                for name in item.referenced_names | item.possible_names
+                if name in origins_by_lower_name
             ]
-            unknown_origins = (
-                [columns.unnamed_origin] if item.referenced_names - set(origins_by_lower_name) else []
-            )
-            selected_origins[item.name] = merge_origins([*known_origins, *unknown_origins])
+            # A name that is no column may be the alias of an earlier item.
+            alias_origins = [
+                origins_by_alias.get(name, ColumnOrigin()) | columns.unnamed_origin
+                for name in item.referenced_names - set(origins_by_lower_name)
+            ]
+            item_origin = merge_origins([*known_origins, *alias_origins])
+            selected_origins[item.name] = origins_by_alias[item.name.lower()] = item_origin
     return OriginsByColumn(selected_origins, unnamed_origin)
