@@ -47,7 +47,7 @@ def run_stream(one: BenchScene, plan: Plan, records: int, at_once: int = 500_000
     stream.start()
     wait_until_read(stream, records)
     stream.stop()
-    folder = one.folder / f"{one.made:04d}-ours"
+    folder = one.folder / f"{one.folder_count:04d}-ours"
     place = Beside(one.broker, AUDITED_TOPIC, folder)
     place.take_all(place.archive(), at_once=200_000)
     return folder

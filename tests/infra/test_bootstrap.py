@@ -124,8 +124,9 @@ def test_a_bootstrap_that_is_killed_leaves_nobody_writing_and_is_made_good(
     left: Callable[[], list[psutil.Process]],
 ) -> None:
     code = (
-        "import sys; from pathlib import Path; from penstock.infra.bootstrap.checkout import Checkout\n"
-        "from penstock.infra.bootstrap.main import bootstrap; bootstrap(Checkout(Path(sys.argv[1])), 'run')"
+        "import sys; from pathlib import Path; from penstock.infra.bootstrap.checkout import BootstrapCheckout\n"
+        "from penstock.infra.bootstrap.main import bootstrap_checkout\n"
+        "bootstrap_checkout(BootstrapCheckout(Path(sys.argv[1])), 'run')"
     )
     with subprocess.Popen([sys.executable, "-c", code, checkout.root], stdout=subprocess.DEVNULL) as making:
         eventually(checkout.unfinished_marker.exists, 60)

@@ -172,7 +172,7 @@ def test_a_fetch_that_is_killed_leaves_nothing_running_and_the_next_one_clears_u
     repository.stall.set()
     code = (
         "import sys; from pathlib import Path; from penstock.infra.jars import ensure_jars\n"
-        "ensure_jars(Path(sys.argv[1]), lock=Path(sys.argv[2]), repository=sys.argv[3])"
+        "ensure_jars(Path(sys.argv[1]), lock_file=Path(sys.argv[2]), repository=sys.argv[3])"
     )
     with subprocess.Popen([sys.executable, "-c", code, folder, lock, repository.address]) as fetching:
         assert repository.stalled.wait(30)

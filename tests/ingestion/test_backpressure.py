@@ -34,7 +34,7 @@ def test_while_the_broker_is_away_a_feed_waits_and_says_so_and_takes_no_more_mem
             own_broker.kill()
             killed.set()
         elif killed.is_set() and now.broker_error and len(waits) < LOOKS:
-            if waits and now.acknowledged_records > waits[-1].acknowledged:
+            if waits and now.acknowledged_records > waits[-1].acknowledged_records:
                 waits.clear()  # the broker had answered before it was killed, which may make room
                 memory.clear()
             waits.append(now)

@@ -66,7 +66,7 @@ def one(catalog: EnvironmentCatalog, seen: Path) -> Environment:
 
 def test_environments_are_found_by_their_folders(catalog: EnvironmentCatalog) -> None:
     assert catalog.names() == ["one", "two"]
-    with pytest.raises(UnknownEnvironmentError, match="There are: one, two"):
+    with pytest.raises(UnknownEnvironmentError, match="known names: one, two"):
         catalog.open("three")
 
 

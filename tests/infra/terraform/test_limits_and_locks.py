@@ -113,9 +113,9 @@ def test_a_lock_can_be_waited_for(workspace: MakeWorkspace, tmp_path: Path) -> N
 DRIVER = """
 import sys
 from pathlib import Path
-from penstock.infra.terraform import Workspace, embedded_engine
-workspace = Workspace(Path(sys.argv[1]), Path(sys.argv[2]), embedded_engine())
-workspace.apply(workspace.plans.shown(sys.argv[3]), on_event=lambda event: print(event, flush=True))
+from penstock.infra.terraform import TerraformWorkspace, embedded_engine
+workspace = TerraformWorkspace(Path(sys.argv[1]), Path(sys.argv[2]), embedded_engine())
+workspace.apply(workspace.saved_plans.load(sys.argv[3]), on_event=lambda event: print(event, flush=True))
 """
 
 
