@@ -67,7 +67,7 @@ class Typist:
         self.seen[phase] = {typed: self._asked(typed) for typed in sorted(beginnings)}
 
     def _asked(self, typed: str) -> tuple[str, ...]:
-        with urlopen(f"{self._address}suggest?typed={quote(typed)}", timeout=10) as response:
+        with urlopen(f"{self._address}suggest?prefix={quote(typed)}", timeout=10) as response:
             return tuple(json.load(response)["suggestions"])
 
 

@@ -20,10 +20,11 @@ from pathlib import Path
 from pyspark.conf import SparkConf
 from pyspark.java_gateway import launch_gateway
 from penstock.infra.java import find_java
-from penstock.engine.spark.session import SparkConfig, settings
+from penstock.engine.spark.session import SparkSessionConfig, build_session_settings
 os.environ["JAVA_HOME"] = str(find_java().home)
-config = SparkConfig([], Path(sys.argv[2]), log_form=sys.argv[1])
-gateway = launch_gateway(SparkConf(loadDefaults=False).setAll(list(settings(config).items())))
+config = SparkSessionConfig([], Path(sys.argv[2]), log_format=sys.argv[1])
+settings = build_session_settings(config)
+gateway = launch_gateway(SparkConf(loadDefaults=False).setAll(list(settings.items())))
 log = gateway.jvm.org.slf4j.LoggerFactory.getLogger("org.example.Part")
 log.info("too small to be told")
 log.warn('a "word"\\nin two lines')

@@ -171,7 +171,9 @@ def test_a_sum_that_outgrows_its_column_stops_its_stream_with_a_sentence_and_no_
     great = stepped(SqlStep(f"SELECT *, {2**62}L AS great FROM input"))(plan)
     summed = AggregateOutput("greatest", Sum("great"))
     great = replace(
-        great, name="great", stages=(replace(great.stage, aggregates=(*great.stage.aggregates, summed)),)
+        great,
+        name="great",
+        stages=(replace(great.only_stage, aggregates=(*great.only_stage.aggregates, summed)),),
     )
     good = [{"device": "d1", "at": at, "temperature": 1.5} for at in (1_000, 2_000, 3_000, 21_000)]
     send(broker, topic, good)

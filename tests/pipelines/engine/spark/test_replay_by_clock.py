@@ -103,7 +103,7 @@ def test_what_was_read_by_nobody_at_a_known_moment_is_refused(
     reads_at(life, 0, [])
     ledger = tmp_path / "warehouse" / "ledger" / life.plan.name
     forget_first_rows(ledger)
-    with pytest.raises(ReplayError, match=r"does not say when .* was read from offset 0 to"):
+    with pytest.raises(ReplayError, match=r"its ledger does not record when .* was read from offset 0 to"):
         life.replay(life.topic())
     config = BoundedRunConfig(tmp_path / "b", tmp_path / "w")
     with pytest.raises(DefinitionError, match="penstock stream replay"):
