@@ -121,10 +121,12 @@ def test_topics_are_compared_but_for_those_that_cannot_be_read(process: Process,
     done = process(*words, "--json", **where)
     found = json.loads(done.stdout)
     assert done.returncode == 1
-    assert set(found["broken"]) == {"clicks", "cards"}
-    assert SAID["clicks"] in found["broken"]["clicks"]
+    assert set(found["contract_errors"]) == {"clicks", "cards"}
+    assert SAID["clicks"] in found["contract_errors"]["clicks"]
     spoken_of = {change["topic"] for change in found["changes"]} | set(found["undeclared"])
-    assert not {topic for topic in spoken_of if topic.removesuffix(".dead-letters") in found["broken"]}
+    assert not {
+        topic for topic in spoken_of if topic.removesuffix(".dead-letters") in found["contract_errors"]
+    }
     refused = process(*words, "--allow-destroy", "clicks", **where)
     assert refused.returncode == 2
     assert SAID["clicks"] in refused.stderr

@@ -36,7 +36,7 @@ def test_environments_are_listed(folder: Path, run) -> None:
 def test_a_name_that_is_none_is_told_those_that_are(folder: Path, run) -> None:
     answer = run("env", "plan", "smell")
     assert answer.code == 2
-    assert "There are: small" in answer.err
+    assert "there is no environment 'smell'. Did you mean 'small'?" in answer.err
 
 
 def test_a_plan_is_shown_and_applied_by_its_id(folder: Path, run) -> None:
@@ -90,7 +90,7 @@ def test_an_environment_that_the_settings_do_not_take_is_refused_and_nothing_is_
     run("env", "apply", "small", "--yes")
     answer = run("env", "use", "small")
     assert answer.code == 2
-    assert "cannot run on small" in answer.err
+    assert "the settings of environment small are invalid" in answer.err
     assert reason in answer.err
     assert (tmp_path / "penstock.toml").read_text() == "[feed]\nrate = 1.0\n"
 
@@ -123,4 +123,4 @@ def test_destroying_removes_everything(folder: Path, run) -> None:
 def test_what_has_no_price_costs_nothing(folder: Path, run) -> None:
     answer = run("env", "cost", "small")
     assert answer.code == 0
-    assert answer.out.splitlines()[0] == "nothing in it has a price"
+    assert answer.out.splitlines()[0] == "no resource of the plan has a price"

@@ -41,7 +41,7 @@ def no_number(key: bytes | None, sequence: int) -> str:
 def test_an_environment_that_no_contract_declares_is_wrong_usage(run):
     answer = run("topics", "plan", "--environment", "nonsense")
     assert answer.code == 2
-    assert "no contract declares 'nonsense'; there are local, production" in answer.err
+    assert "there is no environment 'nonsense'; known names: local, production" in answer.err
 
 
 def test_topics_are_planned_applied_and_then_as_declared(run, broker: LocalBroker, monkeypatch):
@@ -51,7 +51,10 @@ def test_topics_are_planned_applied_and_then_as_declared(run, broker: LocalBroke
     assert before.code == 1
     assert "register  sensors" in run("topics", "apply").out
     after = run("topics", "plan")
-    assert (after.code, after.out.splitlines()[0]) == (0, "topics and schemas are as declared")
+    assert (after.code, after.out.splitlines()[0]) == (
+        0,
+        "no changes: topics and schemas match their contracts",
+    )
     wider = run("topics", "plan", "--environment", "production")
     assert "partitions: 3 -> 12" in wider.out
     assert wider.code == 1
@@ -192,7 +195,7 @@ def test_a_consumer_shows_what_its_group_holds_and_goes_on_where_it_was(on_broke
     on_broker("ingest", "nexmark-bids", "--count", "300")
     first = on_broker("consume", "topic", "nexmark-bids", "--group", "people", "--count", "120")
     rest = on_broker("consume", "topic", "nexmark-bids", "--group", "people", "--count", "180")
-    assert "people: assigned 0, 1, 2, 3, 4, 5; holds partitions 0, 1, 2, 3, 4, 5" in first.err
+    assert "people: assigned 0, 1, 2, 3, 4, 5; assignment: partitions 0, 1, 2, 3, 4, 5" in first.err
     assert "180 records handled and committed" in rest.err
     ids = [json.loads(line)["id"] for line in (first.out + rest.out).splitlines()]
     assert sorted(ids) == sorted(f"1-{n}" for n in range(300))

@@ -59,7 +59,7 @@ def test_a_file_that_was_changed_is_taken_up_by_the_next_connection(user: User, 
 
 def test_a_wrong_password_is_said_without_it(user: User, tmp_path: Path) -> None:
     (tmp_path / "password").write_text("canary-wrong")
-    with pytest.raises(ControlError, match="cannot be opened") as caught:
+    with pytest.raises(ControlError, match="cannot open the control store") as caught:
         open_control_store(user("right"), str(tmp_path / "password"))
     assert "canary" not in str(caught.value)
 

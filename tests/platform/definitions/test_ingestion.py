@@ -45,7 +45,7 @@ def test_drift_is_told_once_until_it_changes(broker: LocalBroker, instance: Dags
     assert told(definitions, instance, cursor) == ([], cursor)
     apply_topic_plan(broker.bootstrap, plan_cluster_changes(broker.bootstrap, [contract]))
     second, cursor = told(definitions, instance, cursor)
-    assert second == [("drifting", True, "as declared")]
+    assert second == [("drifting", True, "matches its contract")]
     longer = dataclasses.replace(contract, layout=TopicLayout(partitions=2, retention_ms=-1))
     changed = build_topic_definitions(
         [longer], lambda declared: plan_cluster_changes(broker.bootstrap, declared)

@@ -67,8 +67,8 @@ def audited(stack: ScratchStack) -> None:
     done = stack.run("audit", STREAM, "--json", seconds=AUDIT_SECONDS)
     assert done.returncode == 0, done.stdout + done.stderr
     states = {verdict["check"]: verdict["state"] for verdict in json.loads(done.stdout)["verdicts"]}
-    assert states.pop("results") in ("right", "unproven")
-    assert set(states.values()) == {"right"}, states
+    assert states.pop("results") in ("passed", "unproven")
+    assert set(states.values()) == {"passed"}, states
 
 
 def of_panes(panes: pa.Table, expected: Windows) -> Iterator[str]:

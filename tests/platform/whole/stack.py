@@ -120,7 +120,7 @@ class ScratchStack:
         """What `penstock status --json` says, whatever it ends with."""
         said = self.run("status", "--json").stdout
         # Nothing is printed while the manager, just killed, does not answer.
-        answer: dict[str, Any] = json.loads(said or '{"right": false, "programs": [], "streams": []}')
+        answer: dict[str, Any] = json.loads(said or '{"healthy": false, "programs": [], "streams": []}')
         return answer
 
     def table(self, kind: str, name: str) -> pa.Table:

@@ -106,9 +106,9 @@ def test_a_replay_while_records_flow_takes_the_place_of_what_was_there(
 ) -> None:
     """Those from an offset and from a time are in test_definitions.py."""
     said = running.must("stream", "replay", "sensor_minute", "--from", start, seconds=180)
-    after = int(said.split("goes on after batch ")[1])
+    after = int(said.split("the stream resumes after batch ")[1])
     until(lambda: running.batch() > after and running.state() == "running", 60, "the stream to go on")
-    assert "nothing differs" in running.must("stream", "plan-upgrade", "sensor_minute")
+    assert "no changes" in running.must("stream", "plan-upgrade", "sensor_minute")
 
 
 def test_a_day_of_the_archive_is_run_again_and_maintenance_is_done_beside(running: ScratchStack) -> None:

@@ -236,7 +236,7 @@ def test_an_archive_that_was_put_back_to_an_older_state_is_found_while_the_topic
     )
     assert {check for check, state in states(report).items() if state != "passed"} == {"archive"}
     assert str(report.first_difference).startswith(
-        f"{ledger_path('audited')}: it has no batch, and its journal has decided"
+        f"{ledger_path('audited')}: it has no batch, but its journal has batch "
     )
     whole = dataclasses.replace(lived.scope(lived.folder), archive_journals=journals)
     assert states(run_audit(whole, Sample(key_share=0.3)))["archive"] == "passed"

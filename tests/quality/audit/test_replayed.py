@@ -251,8 +251,8 @@ def test_a_sample_of_keys_is_run_again_alone(lived: Mapping[str, Running]) -> No
 @pytest.mark.parametrize(
     ("name", "sample", "why"),
     [
-        ("clocked", Sample(start=BEGAN), "depend on every batch before"),
-        ("stages", Sample(key_share=0.5), "no key of which a share could be taken through all of it"),
+        ("clocked", Sample(start=BEGAN), "depend on all earlier batches"),
+        ("stages", Sample(key_share=0.5), "no key that could be sampled in all stages"),
     ],
 )
 def test_a_sample_that_cannot_be_taken_says_why(
@@ -265,6 +265,6 @@ def test_a_sample_that_cannot_be_taken_says_why(
 def test_batches_that_nobody_remembers_are_not_run_again(lived: Mapping[str, Running]) -> None:
     running = lived["clocked"]
     batches = [to_batch_record("clocked", outcome) for outcome in running.progress.outcomes]
-    assert "forgotten its batches before 1" in verdict(running, batches=batches[1:]).summary
+    assert "no longer has its batches before 1" in verdict(running, batches=batches[1:]).summary
     again = [*batches[:-1], replace(batches[-1], kind="replay")]
-    assert "it was replayed" in verdict(running, batches=again).summary
+    assert "its history was replayed" in verdict(running, batches=again).summary

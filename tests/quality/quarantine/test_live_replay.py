@@ -95,7 +95,7 @@ def test_what_was_mended_is_in_the_results_once_and_the_audit_accounts_for_it(
     stream.feed(RECORDS + LATER)
     stream.go_on(RECORDS + LATER + 6)
     report = stream.proved()
-    assert [(one.check, one.summary) for one in report.verdicts if one.state != "right"] == []
+    assert [(one.check, one.summary) for one in report.verdicts if one.state != "passed"] == []
     assert accounted(report) == "3 quarantined = 0 pending + 0 replaying + 2 replayed + 1 discarded"
     said = {verdict.check: verdict.summary for verdict in report.verdicts}
     assert said["accounts"].startswith(f"{RECORDS + LATER + 6:,} read = ")

@@ -65,7 +65,7 @@ def topic(topic: str, group: str, count: int | None, pause: float) -> None:
             group,
             lambda records: handle(record.value for record in records),
             on_assignment=lambda now: _print_note(
-                f"{group}: {now.change}; assigned {_format_partitions(now.partitions)}"
+                f"{group}: {now.change}; assignment: {_format_partitions(now.partitions)}"
             ),
             client_settings=kafka.client_config("host"),
         )
