@@ -265,5 +265,5 @@ def test_topics_are_listed_with_what_they_hold(on_broker):
     assert any(line.split()[:5] == ["ovens", "3", "1", "7", "days"] for line in listed.splitlines())
     assert "first offset" in on_broker("topics", "list", "ovens").out
     answer = on_broker("topics", "list", "nonsense")
-    assert answer.code == 1
+    assert answer.code == 2
     assert "there is no topic 'nonsense'" in answer.err

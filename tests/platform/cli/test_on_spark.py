@@ -96,7 +96,7 @@ def test_tables_are_checked_once_their_windows_are_final(run, home: Path) -> Non
 
 def test_a_table_without_a_suite_is_refused_with_the_nearest_that_has_one(run) -> None:
     answer = run("check", "latest/nothing")
-    assert answer.code == 1
+    assert answer.code == 2
     told = "there is no expectation suite 'latest/nothing'. Did you mean 'latest/trending'?"
     assert told in answer.err
 
