@@ -181,9 +181,9 @@ def wait_for_broker(
 ) -> None:
     """Return once the cluster answers a client and shows that many brokers.
 
-    With `cluster_id`, a broker of another cluster that has the port does not count. `client` is what a
-    secured broker wants of a client. Raises BrokerError
-    as soon as `alive` says that the broker's process is gone, NotInTimeError when the time is over.
+    With `cluster_id`, a broker of another cluster that has the port does not count. `client_config` has the
+    client settings of a secured broker. Raises BrokerError as soon as `is_alive` returns false, and
+    WaitTimeoutError after the timeout.
     """
     host, _, port = bootstrap.split(",")[0].rpartition(":")
     # Without the log level, librdkafka writes each refused connection to stderr.

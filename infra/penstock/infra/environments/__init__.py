@@ -1,10 +1,10 @@
 """Environments: planned, approved, applied, watched for drift, costed, and used. Free of Dagster.
 
-catalog = Catalog(root, home)
+catalog = EnvironmentCatalog(root, home)
 environment = catalog.open("local")
 plan = environment.plan()
 environment.apply(plan.plan_id)
-outputs = environment.outputs()
+outputs = environment.read_outputs()
 """
 
 from penstock.infra.environments.catalog import EnvironmentCatalog

@@ -1,7 +1,7 @@
 """What an environment costs a month, by arithmetic: resources of a plan times a table of prices.
 
 An estimate, not a bill: it knows list prices of one region at one date, no discounts and no free tier, and
-takes from `Usage` what no plan can know.
+takes from `MonthlyUsage` what no plan contains.
 """
 
 from __future__ import annotations

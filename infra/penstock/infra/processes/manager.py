@@ -43,9 +43,9 @@ _ENDED_STATES = ("STOPPED", "EXITED", "FATAL")
 
 
 class ProcessManager:
-    """The process manager of one runtime folder. Any number of these may speak to the same one.
+    """The process manager of one runtime folder. Any number of instances may control the same one.
 
-    `directory` is the manager's own folder; `logs` receives a log per program.
+    `directory` is the manager's own folder; `log_directory` receives a log for each program.
     """
 
     def __init__(self, directory: Path, log_directory: Path) -> None:
@@ -97,9 +97,9 @@ class ProcessManager:
         return self._daemon.find_keeper_pid() is not None
 
     def list_statuses(self) -> list[ProgramStatus]:
-        """Return how each program fares, in start order; empty when no manager lives.
+        """Return the status of each program, in start order; empty when no manager runs.
 
-        Raises ManagerError when one lives and does not answer.
+        Raises ProcessManagerError when one runs and does not answer.
         """
         if not self.is_running():
             return []

@@ -22,7 +22,7 @@ _POLL_INTERVAL_S = 0.05
 class ChildCommand:
     """What to run, where, with which environment, into which files, and for how long at most.
 
-    `grace_seconds` is how long it has to stop in order after the limit before it is killed.
+    `grace_s` is how long it may take to stop after the timeout before it is killed.
     """
 
     arguments: tuple[str, ...]
@@ -36,7 +36,7 @@ class ChildCommand:
 
 @dataclass(frozen=True)
 class ChildResult:
-    """How a run ended. `timed_out`: it was asked to stop; `killed`: it did not, and was killed."""
+    """How a run ended. `has_timed_out`: it was asked to stop; `was_killed`: it did not stop, and was killed."""
 
     exit_code: int
     stdout: str
@@ -54,7 +54,7 @@ def run_child(
     on_timeout: Callable[[], None],
     clock: MonotonicClock = time.monotonic,
 ) -> ChildResult:
-    """Run to the end, handing on each line as it comes; `on_limit` is called before a run is cut short.
+    """Run to the end, and pass on each line as it comes; `on_timeout` is called before a run is stopped.
 
     An exception in the reader stops the run in order.
     """

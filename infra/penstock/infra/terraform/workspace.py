@@ -36,9 +36,9 @@ _PLAN_ID_LENGTH = 12
 
 @dataclass(frozen=True)
 class TerraformTimeouts:
-    """How long each step may take, in seconds; `lock` is how long to wait for somebody else's lock.
+    """The timeout of each step, in seconds; `lock_timeout_s` is how long to wait for a lock of another process.
 
-    `grace` is how long a step that took too long has to stop in order before it is killed.
+    `grace_s` is how long a step may take to stop after its timeout before it is killed.
     """
 
     prepare_timeout_s: float = 300
@@ -62,10 +62,10 @@ def _ignore_event(_event: TerraformEvent) -> None:
 
 @dataclass(frozen=True)
 class TerraformWorkspace:
-    """An environment's folder (`directory`), and a private folder for what running it makes (`work`).
+    """An environment's folder (`directory`), and a private folder for what runs write (`work_directory`).
 
-    `backend_file` and `backend` complete the backend of the configuration, as `-backend-config` does.
-    `environment` is what Terraform and its providers see; variables are handed over in a file.
+    `backend_file` and `backend_options` complete the backend of the configuration, as `-backend-config` does.
+    `environment` has the variables that Terraform and its providers see; `variables` are passed in a file.
     """
 
     directory: Path

@@ -22,7 +22,7 @@ class EmittedPane:
 
 @dataclass
 class ReferenceWindow:
-    """The state of one window. `owed` are merged windows whose panes are not retracted yet."""
+    """The state of one window. `unretracted_panes` are panes of merged windows that are still to be retracted."""
 
     key: tuple[Any, ...]
     start: Instant

@@ -32,7 +32,7 @@ class RecordPosition(NamedTuple):
 class QuarantinedRecord:
     """A record with its original bytes and the reason of its quarantine.
 
-    `judges` maps the streams that rejected it to the contract version that each used.
+    `refusals` holds each stream that rejected it, with the contract version that the stream used.
     """
 
     topic: str
