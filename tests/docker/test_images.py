@@ -21,8 +21,7 @@ from pathlib import Path
 import pytest
 from tests.docker.test_dockerfiles import FILES, ROOT, Line, lines
 
-from penstock.infra.broker import wait_for_broker
-from penstock.infra.local.kafka_cluster import new_kafka_id
+from penstock.infra.broker import new_kafka_id, wait_for_broker
 from penstock.infra.ports import find_free_ports
 
 pytestmark = [pytest.mark.whole, pytest.mark.timeout(200)]

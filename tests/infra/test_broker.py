@@ -103,7 +103,7 @@ def test_a_taken_port_is_named_with_who_has_it_before_anything_starts(
     broker: LocalBroker, tmp_path: Path, kafka_jar_paths: list[Path]
 ) -> None:
     twin = LocalBroker(replace(broker.config, directory=tmp_path), kafka_jar_paths)
-    with pytest.raises(PortInUseError, match=rf"Port {broker.config.port} .*process {broker.pid} "):
+    with pytest.raises(PortInUseError, match=rf"Port {broker.config.port} .*process {broker.pid}: "):
         twin.start()
     assert not twin.log_file.exists()
 
