@@ -15,6 +15,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from penstock.core.files import write_atomically
 from penstock.core.waiting import wait_until
 from penstock.infra.errors import BrokerError
 from penstock.infra.java import find_java
@@ -157,13 +158,13 @@ def format_storage(config: BrokerConfig, jars: Sequence[Path]) -> None:
     """
     try:
         config.data_directory.mkdir(parents=True, exist_ok=True)
-        _write_file(config.properties_file, _format_properties(server_properties(config)))
+        write_atomically(config.properties_file, _format_properties(server_properties(config)))
         if not config.format_marker.exists():
             _refuse_unmarked_topics(config)
             shutil.rmtree(config.data_directory)
             cluster_id = config.cluster_id or new_kafka_id()
             _run_format(config, cluster_id, jars)
-            _write_file(config.format_marker, cluster_id + "\n")
+            write_atomically(config.format_marker, cluster_id + "\n")
     except OSError as error:
         raise BrokerError(
             f"The broker's folder {config.directory} cannot be prepared: {error.strerror}. "
@@ -252,9 +253,3 @@ def _refuse_unmarked_topics(config: BrokerConfig) -> None:
 
 def _format_properties(properties: dict[str, str]) -> str:
     return "".join(f"{name}={value}\n" for name, value in properties.items())
-
-
-def _write_file(path: Path, text: str) -> None:
-    temporary = path.with_suffix(".new")
-    temporary.write_text(text, "utf-8")
-    temporary.replace(path)

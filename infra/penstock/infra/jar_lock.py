@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from penstock.core.errors import PenstockError
+from penstock.core.files import write_atomically
 from penstock.infra.errors import JarLockError
 from penstock.infra.ivy import JarRequest, MavenCoordinates, fetch_jars, ignore_progress
 from penstock.infra.jars import LOCK_FILE, LockedJar, hash_file
@@ -80,9 +81,7 @@ def write_jar_lock(lock_file: Path = LOCK_FILE, repository: str | None = None) -
     jars += _fetch_and_hash(JarRequest(TOOLS_JARS), "tools", repository)
     jars += _fetch_and_hash(JarRequest(OBJECT_STORE_JARS), "store", repository)
     _refuse_duplicate_file_names(jars)
-    temporary = lock_file.with_suffix(".new")
-    temporary.write_text(render_jar_lock(jars), "utf-8")
-    temporary.replace(lock_file)
+    write_atomically(lock_file, render_jar_lock(jars))
     return jars
 
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from penstock.core.files import write_atomically
+
 SocketAddress = tuple[str, int]
 """A host and a port."""
 
@@ -73,6 +75,4 @@ class TetherState:
 
     def write(self, path: Path) -> None:
         """Write it whole or not at all."""
-        temporary = path.with_suffix(".new")
-        temporary.write_text(json.dumps(asdict(self)), "utf-8")
-        temporary.replace(path)
+        write_atomically(path, json.dumps(asdict(self)))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from pathlib import Path
+
+from penstock.core.files import atomic_path
 
 SECRET_BYTES = 24
 
@@ -12,11 +13,10 @@ SECRET_BYTES = 24
 def write_private_file(path: Path, content: str | bytes) -> None:
     """Write a file atomically; only its owner can read it at any time."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     data = content.encode() if isinstance(content, str) else content
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(data)
-    temporary.replace(path)
+    with atomic_path(path) as partial:
+        partial.touch(0o600)
+        partial.write_bytes(data)
 
 
 def read_or_create_secret(path: Path) -> str:
