@@ -96,18 +96,19 @@ def test_a_lock_that_changed_is_followed_without_making_the_environment_anew(
     checkout: BootstrapCheckout, kafka_jar_paths: list[Path], spark_jar_paths: list[Path]
 ) -> None:
     bootstrap_checkout(checkout, "run")
-    made = (checkout.environment / "pyvenv.cfg").stat().st_ino
-    entries = re.split(r"\n(?=\S)", checkout.requirements_lock("run").read_text())
-    checkout.requirements_lock("run").write_text(
-        "\n".join(entry for entry in entries if not entry.startswith("editables")) + "\n"
-    )
-    assert not is_environment_current(checkout, "run")
-    with pytest.raises(BootstrapError, match="editables"):
+    with (checkout.environment / "pyvenv.cfg").open() as first:  # open, so that no later file gets its inode
+        made = os.fstat(first.fileno()).st_ino
+        entries = re.split(r"\n(?=\S)", checkout.requirements_lock("run").read_text())
+        checkout.requirements_lock("run").write_text(
+            "\n".join(entry for entry in entries if not entry.startswith("editables")) + "\n"
+        )
+        assert not is_environment_current(checkout, "run")
+        with pytest.raises(BootstrapError, match="editables"):
+            bootstrap_checkout(checkout, "run")
+        checkout.requirements_lock("run").write_text("\n".join(entries))
         bootstrap_checkout(checkout, "run")
-    checkout.requirements_lock("run").write_text("\n".join(entries))
-    bootstrap_checkout(checkout, "run")
-    assert _runs(checkout) == "it runs"
-    assert (checkout.environment / "pyvenv.cfg").stat().st_ino != made  # because it was left unfinished
+        assert _runs(checkout) == "it runs"
+        assert (checkout.environment / "pyvenv.cfg").stat().st_ino != made  # because it was left unfinished
     made = (checkout.environment / "pyvenv.cfg").stat().st_ino
     (checkout.root / "pyproject.toml").write_text(PROJECT.replace('"0"', '"1"'))
     bootstrap_checkout(checkout, "run")
