@@ -19,6 +19,7 @@ from penstock.conformance.step_parser import StepParser
 from penstock.conformance.time_units import INFINITE_TIMES, TimeUnit, parse_unit
 from penstock.conformance.trigger_parser import parse_trigger
 from penstock.conformance.window_parser import parse_window
+from penstock.engine.definition.argument_checks import require_non_negative
 from penstock.engine.errors import DefinitionError, TranscriptError, UnsupportedCaseError
 from penstock.engine.plan.aggregates import AggregateOutput, Mean, Sum
 from penstock.engine.plan.policies import DeltaPolicy
@@ -26,7 +27,6 @@ from penstock.engine.plan.sinks import PaneLog
 from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin
 from penstock.engine.plan.stages import AccumulationMode, FinalPanePolicy, OnTimePanePolicy, Plan, Stage
 from penstock.engine.plan.triggers import Default
-from penstock.engine.plan.validation.argument_checks import require_non_negative
 from penstock.engine.plan.validation.plans import check_stage
 from penstock.engine.plan.windows import SlidingOrder, Tumbling, is_processing_time, is_record_ordered
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock.conformance.field_validation import invalid_field_error, is_scalar
-from penstock.engine.plan.predicates import Comparison, Predicate
-from penstock.stream.condition_parser import parse_condition
+from penstock.engine.definition.condition_parser import parse_condition
+from penstock.engine.definition.predicates import Comparison, Predicate
 
 MARK_FIELD = "punctuation"
 CONDITION_FIELDS = ("predicate", "condition", "when")

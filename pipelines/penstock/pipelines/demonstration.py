@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
+from penstock.engine.definition.durations import to_milliseconds
 from penstock.engine.errors import DefinitionError
-from penstock.stream.durations import to_milliseconds
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from typing import cast
 
+from penstock.engine.definition.argument_checks import require
+from penstock.engine.definition.user_functions import Combiner, combiner_ref
 from penstock.engine.plan.aggregates import (
     Aggregate,
     Collect,
@@ -19,8 +21,6 @@ from penstock.engine.plan.aggregates import (
     TopN,
     ValueOrder,
 )
-from penstock.engine.plan.user_functions import Combiner, combiner_ref
-from penstock.engine.plan.validation.argument_checks import require
 
 
 def count(field: str | None = None) -> Count:

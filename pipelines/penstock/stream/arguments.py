@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from penstock.engine.definition.argument_checks import require, require_type
 from penstock.engine.plan.sources import Column
-from penstock.engine.plan.validation.argument_checks import require, require_type
 
 
 def parse_columns(column_types: Mapping[str, str], field: str) -> tuple[Column, ...]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Protocol, cast
 
+from penstock.engine.definition.argument_checks import require, require_type
+from penstock.engine.definition.durations import Duration, to_milliseconds
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan.changelog import CHANGELOG_COLUMNS, PANE_WATERMARK_COLUMN
 from penstock.engine.plan.sources import (
@@ -20,10 +22,8 @@ from penstock.engine.plan.sources import (
     TopicOrigin,
     WatermarkStrategy,
 )
-from penstock.engine.plan.validation.argument_checks import require, require_type
 from penstock.ingestion.contracts import Contract, list_contract_names, load_contract
 from penstock.ingestion.contracts.field_types import to_spark_type
-from penstock.stream.durations import Duration, to_milliseconds
 
 
 @dataclass(frozen=True)

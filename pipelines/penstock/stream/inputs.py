@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
+from penstock.engine.definition.argument_checks import require, require_one_of, require_type
+from penstock.engine.definition.durations import Duration, to_milliseconds
 from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.joins import JOIN_KINDS
-from penstock.engine.plan.validation.argument_checks import require, require_one_of, require_type
 from penstock.ingestion.contracts import Contract
 from penstock.stream.arguments import parse_columns, parse_join_columns, parse_names
-from penstock.stream.durations import Duration, to_milliseconds
 from penstock.stream.input_specs import PanesInput, TopicInput
 from penstock.stream.join_columns import JoinSpec
 from penstock.stream.pipeline import PIPELINE_HINT, Pipeline

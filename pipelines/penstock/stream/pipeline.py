@@ -8,6 +8,14 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast, get_args
 
+from penstock.engine.definition.argument_checks import (
+    require,
+    require_one_of,
+    require_storage_name,
+    require_type,
+)
+from penstock.engine.definition.durations import Duration, to_milliseconds
+from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.errors import DefinitionError
 from penstock.engine.functions.pass_through import NoState, emit_each_record
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate
@@ -24,16 +32,8 @@ from penstock.engine.plan.stages import (
 from penstock.engine.plan.stateful_function import ProcessingOrder, SideOutput, StatefulFunction, state_type
 from penstock.engine.plan.steps import Step
 from penstock.engine.plan.triggers import TRIGGER_HINT, Trigger
-from penstock.engine.plan.user_functions import function_ref
-from penstock.engine.plan.validation.argument_checks import (
-    require,
-    require_one_of,
-    require_storage_name,
-    require_type,
-)
 from penstock.engine.plan.windows import Window
 from penstock.stream.arguments import parse_columns, parse_names, require_unset
-from penstock.stream.durations import Duration, to_milliseconds
 from penstock.stream.input_specs import DeduplicationSpec, InputSpec
 from penstock.stream.join_columns import JoinSpec
 from penstock.stream.pipeline_steps import PipelineSteps

@@ -4,7 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
-from penstock.engine.plan.predicates import IsNotTrue
+from penstock.engine.definition.argument_checks import require, require_type
+from penstock.engine.definition.condition_parser import parse_condition
+from penstock.engine.definition.predicates import IsNotTrue
+from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.plan.steps import (
     ApplyStep,
     ArrowStep,
@@ -15,10 +18,7 @@ from penstock.engine.plan.steps import (
     SqlStep,
     Step,
 )
-from penstock.engine.plan.user_functions import function_ref
-from penstock.engine.plan.validation.argument_checks import require, require_type
 from penstock.stream.arguments import parse_columns, parse_names
-from penstock.stream.condition_parser import parse_condition
 
 
 class PipelineSteps(ABC):

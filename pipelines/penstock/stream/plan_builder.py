@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
+from penstock.engine.definition.argument_checks import require
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan.columns import stage_input_columns
 from penstock.engine.plan.correction_time import correction_time_ms
@@ -11,7 +12,6 @@ from penstock.engine.plan.sources import PlanSource
 from penstock.engine.plan.stages import AccumulationMode, Plan, Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
 from penstock.engine.plan.steps import InputSteps, SelectStep, Step
-from penstock.engine.plan.validation.argument_checks import require
 from penstock.engine.plan.validation.pane_timing import has_final_pane
 from penstock.engine.plan.validation.plans import validate_plan
 from penstock.engine.plan.windows import SameWindows

@@ -1,5 +1,7 @@
 """Triggers of the public API: when a window emits panes. SEMANTICS.md defines each of them."""
 
+from penstock.engine.definition.condition_parser import parse_condition
+from penstock.engine.definition.durations import Duration, to_milliseconds
 from penstock.engine.plan.triggers import (
     AfterAll,
     AfterAny,
@@ -14,8 +16,6 @@ from penstock.engine.plan.triggers import (
     Repeatedly,
     Trigger,
 )
-from penstock.stream.condition_parser import parse_condition
-from penstock.stream.durations import Duration, to_milliseconds
 
 
 def default() -> Default:

@@ -2,6 +2,8 @@
 
 from typing import cast
 
+from penstock.engine.definition.condition_parser import parse_condition
+from penstock.engine.definition.durations import Duration, to_milliseconds
 from penstock.engine.plan.join_windows import AsOf, Between
 from penstock.engine.plan.policies import (
     ClosePolicy,
@@ -24,8 +26,6 @@ from penstock.engine.plan.windows import (
     TimeDomain,
     Tumbling,
 )
-from penstock.stream.condition_parser import parse_condition
-from penstock.stream.durations import Duration, to_milliseconds
 
 
 def fixed(size: Duration, offset: Duration = 0, time: str = "event") -> Fixed:

@@ -11,8 +11,8 @@ import yaml
 from tests.pipelines.stream import forms
 
 from penstock import stream
+from penstock.engine.definition.user_functions import import_by_name
 from penstock.engine.plan import fingerprint, plan_from_dict, plan_to_dict
-from penstock.engine.plan.user_functions import import_by_name
 from penstock.stream import from_document, from_yaml
 
 FORMS = yaml.safe_load((Path(__file__).parent / "forms.yaml").read_text(encoding="utf-8"))

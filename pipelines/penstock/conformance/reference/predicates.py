@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from math import isnan
 from typing import Any
 
-from penstock.engine.plan.predicates import (
+from penstock.engine.definition.predicates import (
     Comparison,
     Conjunction,
     Disjunction,

@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import TypeVar
 
 from penstock.conformance.reference.input_records import Instant
-from penstock.engine.plan.predicates import Predicate
+from penstock.engine.definition.predicates import Predicate
 from penstock.engine.plan.triggers import AfterProcessingTime, Every
 
 TriggerT = TypeVar("TriggerT", bound="ReferenceTrigger")

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from penstock.engine.aggregates.accumulator import AccumulatorPart
 from penstock.engine.aggregates.mergers import SumMerger
-from penstock.engine.plan.predicates import quote_column
+from penstock.engine.definition.predicates import quote_column
 from penstock.engine.state.header_columns import Int64Array
 
 WEIGHT_COLUMN = "_weight"

@@ -11,8 +11,8 @@ from penstock.engine.aggregates.list_columns import to_object_column
 from penstock.engine.aggregates.sketches import SketchColumnMerger
 from penstock.engine.aggregates.spark_xxhash64 import hash_like_spark
 from penstock.engine.columnar import NumpyColumn, Rows
+from penstock.engine.definition.predicates import quote_column
 from penstock.engine.plan.aggregates import AggregateOutput, Distinct
-from penstock.engine.plan.predicates import quote_column
 
 
 def build_approximate_distinct(

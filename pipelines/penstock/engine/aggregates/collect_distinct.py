@@ -22,8 +22,8 @@ from penstock.engine.aggregates.list_columns import (
     to_single_entry_lists,
 )
 from penstock.engine.columnar import NumpyColumn, Rows, to_python_values
+from penstock.engine.definition.predicates import quote_column
 from penstock.engine.plan.aggregates import AggregateOutput, Collect, Distinct
-from penstock.engine.plan.predicates import quote_column
 
 
 def build_collect(output: AggregateOutput, aggregate: Collect, context: AggregateContext) -> Accumulator:

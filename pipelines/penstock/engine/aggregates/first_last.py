@@ -12,8 +12,8 @@ from penstock.engine.aggregates.element_order import (
 )
 from penstock.engine.aggregates.mergers import FirstLastMerger
 from penstock.engine.columnar import NumpyColumn, empty_value, to_numpy
+from penstock.engine.definition.predicates import quote_column
 from penstock.engine.plan.aggregates import AggregateOutput, First, Last
-from penstock.engine.plan.predicates import quote_column
 
 
 def build_first_last(

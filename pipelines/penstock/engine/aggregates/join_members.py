@@ -23,8 +23,8 @@ from penstock.engine.aggregates.list_columns import (
 )
 from penstock.engine.aggregates.per_input import INPUT_COLUMN, TOPIC_COLUMN
 from penstock.engine.columnar import NumpyColumn, Rows, to_python_values
+from penstock.engine.definition.predicates import quote_column, sql_literal
 from penstock.engine.plan.aggregates import AggregateOutput, JoinMembers
-from penstock.engine.plan.predicates import quote_column, sql_literal
 
 PRESENCE_ENTRY = EntryColumn("there", "true", pa.bool_())
 """A placeholder column for elements of which no field is selected."""

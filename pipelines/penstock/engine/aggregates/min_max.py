@@ -7,8 +7,8 @@ from penstock.engine.aggregates.aggregate_context import AggregateContext
 from penstock.engine.aggregates.field_types import require_comparable
 from penstock.engine.aggregates.mergers import MinMaxMerger
 from penstock.engine.columnar import NumpyColumn, Rows, empty_value, to_numpy
+from penstock.engine.definition.predicates import quote_column
 from penstock.engine.plan.aggregates import AggregateOutput, Max, Min
-from penstock.engine.plan.predicates import quote_column
 
 
 def build_min_max(output: AggregateOutput, aggregate: Min | Max, context: AggregateContext) -> Accumulator:

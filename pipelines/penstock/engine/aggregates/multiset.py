@@ -28,6 +28,7 @@ from penstock.engine.aggregates.list_columns import (
     to_single_entry_lists,
 )
 from penstock.engine.columnar import NumpyColumn, Rows, to_python_values
+from penstock.engine.definition.predicates import quote_column
 from penstock.engine.plan.aggregates import (
     Aggregate,
     AggregateOutput,
@@ -42,7 +43,6 @@ from penstock.engine.plan.aggregates import (
     TopN,
     aggregate_fields,
 )
-from penstock.engine.plan.predicates import quote_column
 
 
 def build_multiset(

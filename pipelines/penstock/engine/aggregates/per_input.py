@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.engine.definition.predicates import quote_column, sql_literal
 from penstock.engine.plan.aggregates import (
     Aggregate,
     AggregateOutput,
@@ -19,7 +20,6 @@ from penstock.engine.plan.aggregates import (
     TopN,
     aggregate_fields,
 )
-from penstock.engine.plan.predicates import quote_column, sql_literal
 
 INPUT_COLUMN = "_input"
 """The column of a change that names its stage."""

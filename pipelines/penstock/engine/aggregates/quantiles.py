@@ -16,8 +16,8 @@ from penstock.engine.aggregates.list_columns import to_object_column
 from penstock.engine.aggregates.mergers import SumMerger
 from penstock.engine.aggregates.sketches import SketchColumnMerger
 from penstock.engine.columnar import NumpyColumn, Rows
+from penstock.engine.definition.predicates import quote_column
 from penstock.engine.plan.aggregates import AggregateOutput, Quantiles
-from penstock.engine.plan.predicates import quote_column
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EPOCH_DATE = date(1970, 1, 1)

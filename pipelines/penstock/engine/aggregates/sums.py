@@ -15,9 +15,9 @@ from penstock.engine.aggregates.field_types import resolve_sum_type
 from penstock.engine.aggregates.list_columns import ListMerger, to_single_entry_lists
 from penstock.engine.aggregates.mergers import BIGINT_LIMIT, SumMerger
 from penstock.engine.columnar import NumpyColumn, Rows, to_numpy
+from penstock.engine.definition.predicates import quote_column, sql_literal
 from penstock.engine.errors import SumOverflowError
 from penstock.engine.plan.aggregates import AggregateOutput, Count, Mean, Sum
-from penstock.engine.plan.predicates import quote_column, sql_literal
 from penstock.engine.state.header_columns import BoolArray
 
 NON_FINITE_VALUES = {"nan": np.nan, "inf": np.inf, "negative_inf": -np.inf}

@@ -22,9 +22,9 @@ from penstock.engine.aggregates.list_columns import (
     to_single_entry_lists,
 )
 from penstock.engine.columnar import NumpyColumn, to_python_values
+from penstock.engine.definition.predicates import quote_column
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan.aggregates import AggregateOutput, TopN
-from penstock.engine.plan.predicates import quote_column
 
 MAX_TOP_N = 100_000
 """Spark's limit of entries for each group."""

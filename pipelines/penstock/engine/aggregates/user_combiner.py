@@ -13,10 +13,10 @@ from penstock.engine.aggregates.aggregate_context import WEIGHT_COLUMN, Aggregat
 from penstock.engine.aggregates.element_order import sql_struct
 from penstock.engine.aggregates.list_columns import to_object_column
 from penstock.engine.columnar import NumpyColumn, Rows, to_python_values
+from penstock.engine.definition.predicates import quote_column
+from penstock.engine.definition.user_functions import Combiner
 from penstock.engine.errors import DefinitionError, UserCodeError
 from penstock.engine.plan.aggregates import AggregateOutput, Custom
-from penstock.engine.plan.predicates import quote_column
-from penstock.engine.plan.user_functions import Combiner
 from penstock.engine.state.header_columns import Int64Array
 
 ChangeSign = Literal["", ">", "<"]

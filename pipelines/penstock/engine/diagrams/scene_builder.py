@@ -6,6 +6,7 @@ from datetime import datetime
 from math import inf
 from typing import Any
 
+from penstock.engine.definition.phrases import join_phrases
 from penstock.engine.diagrams.pane_diagram import DiagramScene, DrawnPane
 from penstock.engine.explain import phrases
 from penstock.engine.plan.columns import stage_value_columns
@@ -105,7 +106,7 @@ def row_key(stage: Stage, row: PaneTableRow) -> KeyValues:
 
 def all_keys_subtitle(stage: Stage, row_count: int) -> str:
     """Return the subtitle of a diagram of all keys."""
-    key_names = phrases.join_phrases(list(stage.key))
+    key_names = join_phrases(list(stage.key))
     return (
         f"{shown_column(stage)} of each {key_names}"
         if row_count <= MAX_NAMED_ROWS

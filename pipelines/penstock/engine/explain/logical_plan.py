@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from penstock.engine.definition.phrases import format_duration, join_phrases
 from penstock.engine.explain import phrases
 from penstock.engine.plan import (
     ApplyStep,
@@ -80,7 +81,7 @@ def stage_node(stage: Stage, inputs: tuple[LogicalNode, ...]) -> LogicalNode:
     nodes_below = input_nodes if len(input_nodes) == 1 else (LogicalNode("union", input_nodes),)
     for step in stage.steps:
         nodes_below = (LogicalNode(describe_step(step), nodes_below),)
-    key = phrases.join_phrases(list(stage.key)) if stage.key else "nothing"
+    key = join_phrases(list(stage.key)) if stage.key else "nothing"
     if isinstance(stage.window, ChangelogWindows):
         return LogicalNode("read panes as changes", nodes_below)
     if isinstance(stage.window, StatefulFunction):
@@ -106,7 +107,7 @@ def add_steps(steps: Sequence[Step], node: LogicalNode) -> LogicalNode:
 
 def join_node(stage: Stage, join: Join, inputs: tuple[LogicalNode, ...]) -> LogicalNode:
     """Return the node of a join."""
-    key = phrases.join_phrases(list(stage.key)) if stage.key else "nothing"
+    key = join_phrases(list(stage.key)) if stage.key else "nothing"
     columns = ", ".join(column.name for column in join.columns)
     grouped_node = LogicalNode(f"group both by {key} in {phrases.describe_window(stage.window)}", inputs)
     return LogicalNode(
@@ -123,17 +124,15 @@ def source_node(source: PlanSource) -> LogicalNode:
         else f"topic {origin.topic}"
     )
     watermark_rule = source.watermark
-    out_of_orderness = phrases.format_duration(watermark_rule.max_out_of_orderness)
+    out_of_orderness = format_duration(watermark_rule.max_out_of_orderness)
     node = LogicalNode(
         f"read {location}; event time {source.event_time}, "
         f"watermark {out_of_orderness} behind the newest event time{describe_watermark_options(source)}"
     )
     if source.deduplication is None:
         return node
-    ids = phrases.join_phrases(list(source.deduplication.by))
-    return LogicalNode(
-        f"deduplicate by {ids} within {phrases.format_duration(source.deduplication.within)}", (node,)
-    )
+    ids = join_phrases(list(source.deduplication.by))
+    return LogicalNode(f"deduplicate by {ids} within {format_duration(source.deduplication.within)}", (node,))
 
 
 def describe_watermark_options(source: PlanSource) -> str:
@@ -144,14 +143,14 @@ def describe_watermark_options(source: PlanSource) -> str:
         advance_note = (
             ", following the clock while all partitions are idle" if watermark_rule.advance_when_idle else ""
         )
-        description += f", idle after {phrases.format_duration(watermark_rule.idle_after)}{advance_note}"
+        description += f", idle after {format_duration(watermark_rule.idle_after)}{advance_note}"
     if watermark_rule.max_future_skew is not None:
         skew_action = (
             "quarantined"
             if watermark_rule.future_records == "quarantine"
             else "accepted, but do not advance the watermark"
         )
-        max_future_skew = phrases.format_duration(watermark_rule.max_future_skew)
+        max_future_skew = format_duration(watermark_rule.max_future_skew)
         description += f"; records more than {max_future_skew} ahead of the clock are {skew_action}"
     return description
 
@@ -166,14 +165,14 @@ def describe_step(step: Step) -> str:
         case ArrowStep(function):
             return f"apply {function.name} over Arrow"
         case LookupStep(table, on, columns):
-            lookup_columns = phrases.join_phrases([column.name for column in columns])
-            lookup_key = phrases.join_phrases(list(on))
+            lookup_columns = join_phrases([column.name for column in columns])
+            lookup_key = join_phrases(list(on))
             return f"look up {lookup_columns} in {table} by {lookup_key}, at the table version of the batch"
         case FilterStep(condition):
             return f"filter {predicate_sql(condition)}"
         case SelectStep(columns):
             selected_columns = [new if new == old else f"{old} as {new}" for new, old in columns]
-            return f"select {phrases.join_phrases(selected_columns)}"
+            return f"select {join_phrases(selected_columns)}"
         case RowFunctionStep(function):
             return f"{step.keyword} {function.name}"
 

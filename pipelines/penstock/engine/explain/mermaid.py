@@ -6,6 +6,7 @@ commits, without an intermediate topic or table.
 
 from collections.abc import Iterator, Sequence
 
+from penstock.engine.definition.phrases import join_phrases
 from penstock.engine.explain import phrases
 from penstock.engine.explain.logical_plan import describe_step, describe_table_content
 from penstock.engine.explain.parallelism import PlacedOperator
@@ -71,7 +72,7 @@ def iter_stage_labels(stage: Stage) -> Iterator[str]:
     yield stage.name
     yield from (describe_step(step) for prepared_input in stage.input_steps for step in prepared_input.steps)
     yield from (describe_step(step) for step in stage.steps)
-    key = f"by {phrases.join_phrases(list(stage.key))}" if stage.key else "all together"
+    key = f"by {join_phrases(list(stage.key))}" if stage.key else "all together"
     if isinstance(stage.window, ChangelogWindows):
         yield "panes read as changes"
         return

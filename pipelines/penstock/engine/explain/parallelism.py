@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from penstock.engine.explain import phrases
+from penstock.engine.definition.phrases import join_phrases
 from penstock.engine.explain.logical_plan import describe_step
 from penstock.engine.explain.state_retention import is_stateless
 from penstock.engine.plan import JoinWindow, Plan, StatefulFunction, Window
@@ -39,22 +39,20 @@ def describe_concepts(plan: Plan, operators: Sequence[PlacedOperator]) -> tuple[
     """Describe which parts are stateful, and what runs in parallel."""
     parallel_operators = [f"{part.part} in {part.tasks} tasks" for part in operators if part.tasks > 1]
     return (
-        ConceptNote("stateless", phrases.join_phrases(list(iter_stateless_parts(plan)))),
-        ConceptNote("stateful", phrases.join_phrases(list(iter_stateful_parts(plan)) or ["nothing"])),
+        ConceptNote("stateless", join_phrases(list(iter_stateless_parts(plan)))),
+        ConceptNote("stateful", join_phrases(list(iter_stateful_parts(plan)) or ["nothing"])),
         ConceptNote("pipelined", describe_pipelining(plan)),
         ConceptNote("task parallel", describe_task_parallelism(plan)),
         ConceptNote(
             "data parallel",
-            phrases.join_phrases(parallel_operators)
-            if parallel_operators
-            else "nothing: each part runs as one task",
+            join_phrases(parallel_operators) if parallel_operators else "nothing: each part runs as one task",
         ),
     )
 
 
 def iter_stateless_parts(plan: Plan) -> Iterator[str]:
     """Yield the parts that process each record by itself."""
-    yield f"parsing of {phrases.join_phrases([source.name for source in plan.sources])}"
+    yield f"parsing of {join_phrases([source.name for source in plan.sources])}"
     for stage in plan.stages:
         input_steps = (step for prepared_input in stage.input_steps for step in prepared_input.steps)
         yield from (describe_step(step) for step in (*input_steps, *stage.steps))
@@ -68,7 +66,7 @@ def iter_stateful_parts(plan: Plan) -> Iterator[str]:
     for stage in plan.stages:
         if is_stateless(stage):
             continue
-        key = phrases.join_phrases(list(stage.key)) if stage.key else "all records"
+        key = join_phrases(list(stage.key)) if stage.key else "all records"
         yield f"{stage.name} ({describe_keyed_state(stage.window)} by {key})"
 
 
@@ -87,7 +85,7 @@ def describe_pipelining(plan: Plan) -> str:
     )
     sentence = f"{fused_work} run as one Spark stage, record by record"
     if len(plan.stages) > 1:
-        names = phrases.join_phrases([stage.name for stage in plan.stages])
+        names = join_phrases([stage.name for stage in plan.stages])
         sentence += f"; {names} run in one pass, without an intermediate table or topic"
     return sentence
 
@@ -101,8 +99,8 @@ def describe_task_parallelism(plan: Plan) -> str:
         stage.name for stage in plan.stages if sum(stage.name in reader.inputs for reader in plan.stages) > 1
     ]
     if len(plan.source_stages) > 1:
-        source_stage_names = phrases.join_phrases([stage.name for stage in plan.source_stages])
+        source_stage_names = join_phrases([stage.name for stage in plan.source_stages])
         sentence += f"; {source_stage_names} share one pass over the records"
     if shared_stages:
-        sentence += f"; the readers of {phrases.join_phrases(shared_stages)} share one pass over its panes"
+        sentence += f"; the readers of {join_phrases(shared_stages)} share one pass over its panes"
     return sentence

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from penstock.engine.definition.phrases import format_delay, format_duration, join_phrases
 from penstock.engine.explain import phrases
 from penstock.engine.plan import (
     AfterWatermark,
@@ -55,8 +56,8 @@ def answer_questions(stage: Stage, upstream_stages: tuple[Stage, ...] = ()) -> t
 
 def answer_what(stage: Stage, upstream_names: list[str]) -> tuple[str, ...]:
     """Describe what is computed."""
-    elements = f"panes of {phrases.join_phrases(upstream_names)}" if upstream_names else "records"
-    key = f"per {phrases.join_phrases(list(stage.key))}" if stage.key else f"over all {elements} together"
+    elements = f"panes of {join_phrases(upstream_names)}" if upstream_names else "records"
+    key = f"per {join_phrases(list(stage.key))}" if stage.key else f"over all {elements} together"
     key += f", over {elements}" if stage.key and upstream_names else ""
     if isinstance(stage.window, ChangelogWindows):
         rows = ", ".join(f"{column.name} ({column.type})" for column in stage.window.columns)
@@ -100,7 +101,7 @@ def answer_where(stage: Stage) -> tuple[str, ...]:
 def answer_when(stage: Stage, upstream_names: list[str]) -> tuple[str, ...]:
     """Describe when panes appear, and how long they may change."""
     if isinstance(stage.window, ChangelogWindows):
-        allowed_lateness = phrases.format_duration(stage.lateness)
+        allowed_lateness = format_duration(stage.lateness)
         return (
             f"When they arrive; they correct a window for {allowed_lateness} after its end, by their watermark.",
         )
@@ -126,7 +127,7 @@ def answer_when(stage: Stage, upstream_names: list[str]) -> tuple[str, ...]:
         ["The trigger may finish; later records go to the late table."] if stage.may_finish else []
     )
     lateness_answer = (
-        f"Every correction of {phrases.join_phrases(upstream_names)} is applied."
+        f"Every correction of {join_phrases(upstream_names)} is applied."
         if upstream_names
         else describe_lateness(stage)
     )
@@ -158,15 +159,13 @@ def describe_join_timing(stage: Stage) -> str:
             "A pair is emitted when its second record arrives, "
             "an unmatched record when no match can arrive any more."
         )
-    return f"A record is emitted when the watermark has passed it{phrases.format_delay(stage.lateness)}."
+    return f"A record is emitted when the watermark has passed it{format_delay(stage.lateness)}."
 
 
 def describe_lateness(stage: Stage) -> str:
     """Describe when a record is late."""
     if isinstance(stage.window, JoinWindow):
-        threshold = (
-            f"more than {phrases.format_duration(stage.lateness)} behind" if stage.lateness else "behind"
-        )
+        threshold = f"more than {format_duration(stage.lateness)} behind" if stage.lateness else "behind"
         return f"Records {threshold} the watermark go to the late table."
     if isinstance(stage.window, Global):
         return "No record is late: the window has no end."
@@ -174,7 +173,7 @@ def describe_lateness(stage: Stage) -> str:
         return "No record is late: a window closes when the batch clock passes its end."
     if stage.lateness == 0:
         return "Records that arrive after the window has closed go to the late table."
-    allowed_lateness = phrases.format_duration(stage.lateness)
+    allowed_lateness = format_duration(stage.lateness)
     return (
         f"Late records correct a window until the watermark is {allowed_lateness} past its end; "
         "after that they go to the late table."

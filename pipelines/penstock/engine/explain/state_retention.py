@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from penstock.engine.definition.phrases import format_delay, format_duration, join_phrases
 from penstock.engine.explain import phrases
 from penstock.engine.plan import (
     Aggregate,
@@ -63,8 +64,8 @@ def summarize_source_state(source: PlanSource) -> list[StateSummary]:
     )
     if source.deduplication is None:
         return [watermark_summary]
-    retention = phrases.format_duration(source.deduplication.within)
-    ids = phrases.join_phrases(list(source.deduplication.by))
+    retention = format_duration(source.deduplication.within)
+    ids = join_phrases(list(source.deduplication.by))
     return [
         watermark_summary,
         StateSummary(
@@ -99,10 +100,10 @@ def summarize_stage_state(plan: Plan, stage: Stage) -> StateSummary:
                 f"records of {stage.name}", "their fields, and whether they have matched", until
             )
         case AsOf(tolerance):
-            watermark_condition = f"the watermark has passed them{phrases.format_delay(stage.lateness)}"
+            watermark_condition = f"the watermark has passed them{format_delay(stage.lateness)}"
             until = f"{watermark_condition}; a version until a newer one is behind the watermark"
             until += (
-                f" or it is older than the tolerance of {phrases.format_duration(tolerance)}"
+                f" or it is older than the tolerance of {format_duration(tolerance)}"
                 if tolerance is not None
                 else ""
             )
@@ -114,7 +115,7 @@ def summarize_stage_state(plan: Plan, stage: Stage) -> StateSummary:
         case StatefulFunction(state=state, forget_after=forget_after) as window:
             until = "its function deletes its state"
             if forget_after is not None:
-                until += f", or it has no record for {phrases.format_duration(forget_after)} of event time"
+                until += f", or it has no record for {format_duration(forget_after)} of event time"
             buffered_records = (
                 ", and the records ahead of the watermark" if window.is_event_time_ordered else ""
             )
@@ -134,7 +135,7 @@ def describe_window_size(stage: Stage, *, changes: bool) -> str:
         contents = "all values" if keeps_all_values else describe_aggregate_size(output.aggregate)
         columns.append(f"{output.name} ({contents})")
     shown_copy = "; and the last emitted values" if stage.accumulation == "retracting" else ""
-    return f"per key and window: trigger state, {phrases.join_phrases(columns)}{shown_copy}"
+    return f"per key and window: trigger state, {join_phrases(columns)}{shown_copy}"
 
 
 def is_compact_over_changes(aggregate: Aggregate) -> bool:
@@ -173,5 +174,5 @@ def describe_window_expiry(plan: Plan, stage: Stage) -> str:
         return "the batch clock passes the end of the window"
     if has_unbounded_windows(plan, stage):
         return "the input ends"
-    extra = f" plus {phrases.format_duration(stage.lateness)}" if stage.lateness else ""
+    extra = f" plus {format_duration(stage.lateness)}" if stage.lateness else ""
     return f"the watermark passes the end of the window{extra}"

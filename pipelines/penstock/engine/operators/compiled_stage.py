@@ -14,6 +14,8 @@ from penstock.engine.aggregates.per_input import (
     use_restricted_columns,
 )
 from penstock.engine.columnar import StateColumn
+from penstock.engine.definition.argument_checks import require
+from penstock.engine.definition.predicates import Predicate
 from penstock.engine.errors import DefinitionError
 from penstock.engine.operators.joins.state_schema import list_join_columns
 from penstock.engine.operators.ordered.state_schema import (
@@ -28,12 +30,10 @@ from penstock.engine.operators.stateful.schema import list_result_columns, list_
 from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.column_types import SCALAR_KEY_HINT
 from penstock.engine.plan.field_usage import iter_used_fields
-from penstock.engine.plan.predicates import Predicate
 from penstock.engine.plan.stages import Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
 from penstock.engine.plan.steps import step_kind
 from penstock.engine.plan.triggers import punctuation_predicates
-from penstock.engine.plan.validation.argument_checks import require
 from penstock.engine.plan.windows import (
     JoinWindow,
     OrderWindow,

@@ -7,10 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.engine.errors import DefinitionError, UserCodeError
-from penstock.engine.operators.stateful.schema import to_arrow_type
-from penstock.engine.operators.strict_conversion import convert_strictly
-from penstock.engine.plan.predicates import (
+from penstock.engine.definition.predicates import (
     Comparison,
     Conjunction,
     Disjunction,
@@ -19,6 +16,9 @@ from penstock.engine.plan.predicates import (
     Negation,
     Predicate,
 )
+from penstock.engine.errors import DefinitionError, UserCodeError
+from penstock.engine.operators.stateful.schema import to_arrow_type
+from penstock.engine.operators.strict_conversion import convert_strictly
 from penstock.engine.plan.steps import FilterStep, RowFunctionStep, SelectStep
 
 COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {

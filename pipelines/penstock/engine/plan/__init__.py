@@ -3,6 +3,24 @@
 Nothing here runs a pipeline or depends on Spark, YAML or the command line.
 """
 
+from penstock.engine.definition.predicates import (
+    Comparison,
+    Conjunction,
+    Disjunction,
+    IsNotTrue,
+    IsNull,
+    Negation,
+    Predicate,
+    predicate_fields,
+    predicate_sql,
+)
+from penstock.engine.definition.user_functions import (
+    Combiner,
+    CombinerRef,
+    FunctionRef,
+    combiner_ref,
+    function_ref,
+)
 from penstock.engine.plan.aggregates import (
     Aggregate,
     AggregateOutput,
@@ -36,17 +54,6 @@ from penstock.engine.plan.policies import (
     PunctuationPolicy,
     TimePolicy,
     TriggerPolicy,
-)
-from penstock.engine.plan.predicates import (
-    Comparison,
-    Conjunction,
-    Disjunction,
-    IsNotTrue,
-    IsNull,
-    Negation,
-    Predicate,
-    predicate_fields,
-    predicate_sql,
 )
 from penstock.engine.plan.sinks import CompleteTableSink, FinalPanes, LatestValues, PaneLog, Sink
 from penstock.engine.plan.sources import (
@@ -90,7 +97,6 @@ from penstock.engine.plan.triggers import (
     child_triggers,
     punctuation_predicates,
 )
-from penstock.engine.plan.user_functions import Combiner, CombinerRef, FunctionRef, combiner_ref, function_ref
 from penstock.engine.plan.validation.plans import validate_plan
 from penstock.engine.plan.windows import (
     Calendar,

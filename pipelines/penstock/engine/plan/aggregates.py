@@ -6,14 +6,14 @@ All aggregates except `Count()` ignore nulls.
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from penstock.engine.plan.user_functions import CombinerRef
-from penstock.engine.plan.validation.argument_checks import (
+from penstock.engine.definition.argument_checks import (
     require,
     require_name,
     require_one_of,
     require_positive,
     require_type,
 )
+from penstock.engine.definition.user_functions import CombinerRef
 
 AGGREGATE_HINT = "Give an aggregate, as in count() or mean('temperature')"
 

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from penstock.engine.definition.argument_checks import require, require_storage_name
 from penstock.engine.plan.column_types import check_column_types
 from penstock.engine.plan.sources import Column
-from penstock.engine.plan.validation.argument_checks import require, require_storage_name
 
 PANE_KIND_COLUMN = "kind"
 PANE_CHANGE_COLUMN = "pane_change"

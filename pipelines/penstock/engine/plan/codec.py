@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from penstock.engine.definition import predicates, user_functions
 from penstock.engine.errors import DefinitionError, PlanFormatError
 from penstock.engine.plan import (
     aggregates,
@@ -17,14 +18,12 @@ from penstock.engine.plan import (
     join_windows,
     joins,
     policies,
-    predicates,
     sinks,
     sources,
     stages,
     stateful_function,
     steps,
     triggers,
-    user_functions,
     windows,
 )
 from penstock.engine.plan.stages import Plan

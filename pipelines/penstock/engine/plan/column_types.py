@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 
+from penstock.engine.definition.argument_checks import require
+from penstock.engine.definition.predicates import Predicate, iter_comparisons
 from penstock.engine.plan.aggregates import Aggregate, AggregateOutput, Mean, OfInput, Quantiles, Sum
-from penstock.engine.plan.predicates import Predicate, iter_comparisons
 from penstock.engine.plan.sources import Column
-from penstock.engine.plan.validation.argument_checks import require
 
 DECLARABLE_TYPES = ("STRING", "BOOLEAN", "INT", "BIGINT", "FLOAT", "DOUBLE", "BINARY")
 """The types that a declared column may have. Arrays of these types are allowed as well."""

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from penstock.engine.definition.predicates import Predicate, predicate_fields
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan.aggregates import JoinMembers, OfInput, aggregate_fields
 from penstock.engine.plan.join_windows import AsOf
 from penstock.engine.plan.policies import DeltaPolicy, PunctuationPolicy
-from penstock.engine.plan.predicates import Predicate, predicate_fields
 from penstock.engine.plan.sources import PlanSource, TopicOrigin
 from penstock.engine.plan.stages import Stage
 from penstock.engine.plan.steps import TypesByColumn

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from penstock.engine.plan.predicates import Predicate
-from penstock.engine.plan.validation.argument_checks import require_non_negative, require_positive
+from penstock.engine.definition.argument_checks import require_non_negative, require_positive
+from penstock.engine.definition.predicates import Predicate
 
 OMITTED_AT_DEFAULT = {"added": True}
 """Metadata of a field that is not stored at its default value, so that older fingerprints stay valid."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from penstock.engine.plan.validation.argument_checks import require, require_name, require_one_of
+from penstock.engine.definition.argument_checks import require, require_name, require_one_of
 
 JoinKind: TypeAlias = Literal["inner", "left", "right", "full", "semi", "anti"]
 JOIN_KINDS: tuple[str, ...] = ("inner", "left", "right", "full", "semi", "anti")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import TypeAlias
 
-from penstock.engine.plan.predicates import Predicate
-from penstock.engine.plan.validation.argument_checks import require, require_name, require_positive
+from penstock.engine.definition.argument_checks import require, require_name, require_positive
+from penstock.engine.definition.predicates import Predicate
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from penstock.engine.definition.argument_checks import require_name, require_storage_name
 from penstock.engine.plan.sources import OMITTED_AT_DEFAULT
-from penstock.engine.plan.validation.argument_checks import require_name, require_storage_name
 
 
 @dataclass(frozen=True)

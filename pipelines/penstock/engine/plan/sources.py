@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
-from penstock.engine.plan.validation.argument_checks import (
+from penstock.engine.definition.argument_checks import (
     require,
     require_name,
     require_non_negative,

@@ -5,23 +5,23 @@ from dataclasses import dataclass, field
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeAlias, Union, get_args, get_origin
 
-from penstock.engine.errors import DefinitionError
-from penstock.engine.plan.column_types import check_column_types
-from penstock.engine.plan.sources import OMITTED_AT_DEFAULT, Column
-from penstock.engine.plan.user_functions import (
-    FunctionRef,
-    import_by_name,
-    qualified_name,
-    require_unchanged,
-    version_fingerprint,
-)
-from penstock.engine.plan.validation.argument_checks import (
+from penstock.engine.definition.argument_checks import (
     require,
     require_name,
     require_one_of,
     require_positive,
     require_type,
 )
+from penstock.engine.definition.user_functions import (
+    FunctionRef,
+    import_by_name,
+    qualified_name,
+    require_unchanged,
+    version_fingerprint,
+)
+from penstock.engine.errors import DefinitionError
+from penstock.engine.plan.column_types import check_column_types
+from penstock.engine.plan.sources import OMITTED_AT_DEFAULT, Column
 from penstock.engine.plan.validation.state_classes import check_state_class, declared_fields
 
 SPARK_TYPES: Mapping[Any, str] = {

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from penstock.engine.definition.argument_checks import require, require_name
+from penstock.engine.definition.predicates import Predicate, predicate_fields
+from penstock.engine.definition.user_functions import FunctionRef
 from penstock.engine.plan.column_types import check_column_types, check_condition_types
-from penstock.engine.plan.predicates import Predicate, predicate_fields
 from penstock.engine.plan.sources import Column
-from penstock.engine.plan.user_functions import FunctionRef
-from penstock.engine.plan.validation.argument_checks import require, require_name
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from penstock.engine.plan.predicates import Predicate
-from penstock.engine.plan.validation.argument_checks import (
+from penstock.engine.definition.argument_checks import (
     require,
     require_non_negative,
     require_positive,
     require_type,
 )
+from penstock.engine.definition.predicates import Predicate
 
 
 @dataclass(frozen=True)

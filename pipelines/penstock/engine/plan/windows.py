@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
-from penstock.engine.plan.changelog import ChangelogWindows
-from penstock.engine.plan.join_windows import AsOf, Between
-from penstock.engine.plan.policies import ClosePolicy, EvictionPolicy, TriggerPolicy
-from penstock.engine.plan.stateful_function import StatefulFunction
-from penstock.engine.plan.validation.argument_checks import (
+from penstock.engine.definition.argument_checks import (
     require,
     require_non_negative,
     require_one_of,
     require_positive,
     require_type,
 )
+from penstock.engine.plan.changelog import ChangelogWindows
+from penstock.engine.plan.join_windows import AsOf, Between
+from penstock.engine.plan.policies import ClosePolicy, EvictionPolicy, TriggerPolicy
+from penstock.engine.plan.stateful_function import StatefulFunction
 
 MAX_WINDOWS_PER_RECORD = 100_000
 """The most windows of one record. A record is aggregated into each of its windows."""

@@ -22,8 +22,8 @@ from penstock.engine.batch.poison_isolation import ExcludedRecord, SplittableInp
 from penstock.engine.batch.stream_tables import QUARANTINED_RECORD_SCHEMA
 from penstock.engine.columnar import to_numpy
 from penstock.engine.dedup.duplicates import RECORD_IDS_SCHEMA
+from penstock.engine.definition.predicates import quote_column
 from penstock.engine.operators.compiled_stage import CompiledStage
-from penstock.engine.plan.predicates import quote_column
 from penstock.engine.spark.aggregate.constant_columns import fetch_rows, find_derived_columns
 from penstock.engine.spark.aggregate.key_checks import apply_key_checks, find_key_checks
 from penstock.engine.spark.aggregate.part_execution import PersistedPartials, persist_partials

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from penstock.engine.batch.poison_isolation import ExcludedRecord
+from penstock.engine.definition.predicates import quote_column
 from penstock.engine.errors import SumOverflowError, UserCodeError
-from penstock.engine.plan.predicates import quote_column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -7,7 +7,7 @@ import numpy as np
 
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.columnar import Rows, StateColumn
-from penstock.engine.plan.predicates import Predicate
+from penstock.engine.definition.predicates import Predicate
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, BoolArray, Int64Array
 
 

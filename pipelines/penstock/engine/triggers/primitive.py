@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.columnar import Rows, StateColumn
-from penstock.engine.plan.predicates import Predicate
+from penstock.engine.definition.predicates import Predicate
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, BoolArray, Int64Array
 from penstock.engine.triggers.base import NewElementCounts, TriggerMachine, WindowMerge
 

@@ -7,9 +7,9 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from penstock.engine.definition.user_functions import combiner_ref, import_by_name
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan.aggregates import Aggregate, Custom
-from penstock.engine.plan.user_functions import combiner_ref, import_by_name
 from penstock.stream import aggregates
 from penstock.stream.yaml_loader.keywords import call_with_arguments, require_known_name
 

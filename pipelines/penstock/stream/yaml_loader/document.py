@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from penstock.engine.definition.argument_checks import require
+from penstock.engine.definition.user_functions import import_by_name
 from penstock.engine.errors import DefinitionError
-from penstock.engine.plan.user_functions import import_by_name
-from penstock.engine.plan.validation.argument_checks import require
 from penstock.ingestion.contracts.yaml_files import read_yaml
 from penstock.ingestion.errors import DocumentError
 from penstock.stream.inputs import join, read, read_panes, union

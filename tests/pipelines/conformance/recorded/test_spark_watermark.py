@@ -14,6 +14,7 @@ from tests.pipelines.conformance.recorded.on_spark import said_by_reference, sai
 from tests.pipelines.oracles import ORACLES, oracle_document
 
 from penstock.conformance.reference import EvaluatedBatch, Evaluator, InputBatch, InputRecord
+from penstock.engine.definition.user_functions import combiner_ref
 from penstock.engine.plan import (
     AfterCount,
     AggregateOutput,
@@ -37,7 +38,6 @@ from penstock.engine.plan import (
     WatermarkStrategy,
     Window,
 )
-from penstock.engine.plan.user_functions import combiner_ref
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

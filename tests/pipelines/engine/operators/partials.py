@@ -9,9 +9,9 @@ import pyarrow as pa
 from penstock.conformance.reference.input_records import InputRecord
 from penstock.conformance.reference.predicates import matches_predicate
 from penstock.conformance.reference.window_assignment import find_containing_windows
+from penstock.engine.definition.predicates import predicate_sql
 from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.ordered.state_schema import find_punctuation
-from penstock.engine.plan.predicates import predicate_sql
 from penstock.engine.plan.windows import Sessions, Window, is_processing_time
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
 

@@ -21,9 +21,9 @@ from tests.pipelines.engine.spark.test_stream import (
 )
 
 from penstock.engine.batch.write_fence import WriteFence
+from penstock.engine.definition.user_functions import combiner_ref
 from penstock.engine.errors import SumOverflowError
 from penstock.engine.plan import AggregateOutput, ApplyStep, Custom, Plan, SqlStep, Sum, function_ref
-from penstock.engine.plan.user_functions import combiner_ref
 from penstock.engine.spark.live_stream import LiveStream, StreamConfig
 from penstock.infra.local_broker import LocalBroker
 from penstock.stream import fixed

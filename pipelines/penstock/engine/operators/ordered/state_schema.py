@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 
 from penstock.engine.columnar import StateColumn
+from penstock.engine.definition.predicates import Predicate
 from penstock.engine.plan.aggregates import aggregate_fields
 from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.join_windows import AsOf
 from penstock.engine.plan.policies import DeltaPolicy, PunctuationPolicy
-from penstock.engine.plan.predicates import Predicate
 from penstock.engine.plan.stages import Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
 from penstock.engine.plan.windows import OrderWindow, SlidingOrder, Tumbling, Window

@@ -1,10 +1,10 @@
 """Checks of column names: they must be unique, and different from the columns of panes and of the state."""
 
+from penstock.engine.definition.argument_checks import require
 from penstock.engine.plan.changelog import CHANGELOG_COLUMNS
 from penstock.engine.plan.columns import stage_value_columns
 from penstock.engine.plan.stages import Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
-from penstock.engine.plan.validation.argument_checks import require
 from penstock.engine.plan.windows import JoinWindow, Window, is_record_ordered
 
 RESERVED_COLUMNS = frozenset(

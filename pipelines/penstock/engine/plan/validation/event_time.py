@@ -4,11 +4,11 @@ The watermark and lateness use the record before any step, so windows by another
 User functions are not checked: a value that they return under the name of the event time is an ordinary value.
 """
 
+from penstock.engine.definition.argument_checks import require
 from penstock.engine.plan.column_types import NON_NUMBER_TYPES, base_type
 from penstock.engine.plan.sources import PlanSource
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.steps import SelectStep
-from penstock.engine.plan.validation.argument_checks import require
 
 NON_TIME_TYPES = (*NON_NUMBER_TYPES, "DATE", "FLOAT", "DOUBLE", "DECIMAL")
 

@@ -1,12 +1,12 @@
 """Checks of joins: their windows, accumulation and sinks."""
 
+from penstock.engine.definition.argument_checks import require
 from penstock.engine.plan.join_windows import AsOf
 from penstock.engine.plan.joins import Join
 from penstock.engine.plan.pane_windows import windows_of_panes
 from penstock.engine.plan.sinks import FinalPanes, PaneLog
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.triggers import Default
-from penstock.engine.plan.validation.argument_checks import require
 from penstock.engine.plan.windows import JoinWindow, SameWindows, is_record_ordered
 
 

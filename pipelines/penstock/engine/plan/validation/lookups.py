@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
+from penstock.engine.definition.argument_checks import require
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.steps import LookupStep, Step, TypesByColumn, infer_columns
-from penstock.engine.plan.validation.argument_checks import require
 
 
 def check_lookups(plan: Plan, stage: Stage) -> None:

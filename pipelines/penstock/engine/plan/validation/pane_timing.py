@@ -4,6 +4,7 @@ A table of final panes needs a final pane for each window. A table of latest val
 value. Otherwise the tables would be wrong without an error.
 """
 
+from penstock.engine.definition.argument_checks import require
 from penstock.engine.plan.sinks import CompleteTableSink, FinalPanes, LatestValues
 from penstock.engine.plan.sources import TopicOrigin
 from penstock.engine.plan.stages import Plan, Stage
@@ -17,7 +18,6 @@ from penstock.engine.plan.triggers import (
     Repeatedly,
     Trigger,
 )
-from penstock.engine.plan.validation.argument_checks import require
 from penstock.engine.plan.windows import Global, SameWindows, is_record_ordered
 
 

@@ -2,6 +2,12 @@
 
 from collections.abc import Iterable
 
+from penstock.engine.definition.argument_checks import (
+    require,
+    require_name,
+    require_non_negative,
+    require_one_of,
+)
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan.aggregates import Aggregate, JoinMembers, OfInput, needs_arrival_order
 from penstock.engine.plan.changelog import ChangelogWindows
@@ -24,12 +30,6 @@ from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
 from penstock.engine.plan.steps import TypesByColumn
 from penstock.engine.plan.triggers import AfterEach, Default, Trigger, can_finish, child_triggers
-from penstock.engine.plan.validation.argument_checks import (
-    require,
-    require_name,
-    require_non_negative,
-    require_one_of,
-)
 from penstock.engine.plan.validation.column_names import check_column_names
 from penstock.engine.plan.validation.event_time import check_event_time
 from penstock.engine.plan.validation.joins import check_join

@@ -1,11 +1,11 @@
 """Checks of sinks: there is at least one, and no two stages share a table or topic."""
 
+from penstock.engine.definition.argument_checks import require
 from penstock.engine.plan.changelog import ChangelogTopic
 from penstock.engine.plan.sinks import PaneLog, Sink
 from penstock.engine.plan.sources import TopicOrigin
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
-from penstock.engine.plan.validation.argument_checks import require
 
 
 def check_sinks(plan: Plan) -> None:

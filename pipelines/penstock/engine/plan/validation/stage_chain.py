@@ -4,6 +4,7 @@ Panes are read as changes: an insert adds an element, a retract removes one. A p
 without a retraction would be counted twice. A stage over retracted elements must be able to subtract them.
 """
 
+from penstock.engine.definition.argument_checks import require
 from penstock.engine.plan.aggregates import needs_arrival_order
 from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.correction_time import correction_time_ms, is_event_time_bound
@@ -13,7 +14,6 @@ from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
 from penstock.engine.plan.steps import ArrowStep, FilterStep, RowFunctionStep, SelectStep, step_kind
 from penstock.engine.plan.triggers import Default, can_finish, punctuation_predicates
-from penstock.engine.plan.validation.argument_checks import require
 from penstock.engine.plan.windows import (
     Global,
     SameWindows,

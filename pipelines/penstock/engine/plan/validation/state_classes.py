@@ -5,8 +5,8 @@ from typing import Any, get_type_hints
 
 import msgspec
 
+from penstock.engine.definition.argument_checks import require
 from penstock.engine.errors import DefinitionError
-from penstock.engine.plan.validation.argument_checks import require
 
 STATE_CLASS_HINT = (
     "Give a dataclass of numbers, texts, bytes, times, and of lists, dictionaries and dataclasses of these"

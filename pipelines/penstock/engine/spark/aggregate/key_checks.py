@@ -8,8 +8,8 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from penstock.engine.batch.batch_input import FATE_QUARANTINED
+from penstock.engine.definition.predicates import quote_column
 from penstock.engine.operators.compiled_stage import CompiledStage
-from penstock.engine.plan.predicates import quote_column
 from penstock.engine.spark.parse.input_columns import Sources, sql_by_topic
 from penstock.engine.spark.parse.row_checks import (
     BREAKS_COLUMN,

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from penstock.engine.batch.batch_input import FATE_QUARANTINED
+from penstock.engine.definition.predicates import predicate_sql, quote_column
 from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.ordered.state_schema import ELEMENT_FIELDS, MATCHED_FIELD, find_punctuation
-from penstock.engine.plan.predicates import predicate_sql, quote_column
 from penstock.engine.plan.sources import WatermarkStrategy
 from penstock.engine.plan.windows import Sessions
 from penstock.engine.spark.aggregate.arrow_finish import finish_groups

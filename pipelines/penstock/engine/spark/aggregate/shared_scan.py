@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.engine.batch.batch_input import ACCOUNT_SCHEMA, FATE_FILTERED
-from penstock.engine.plan.predicates import quote_column
+from penstock.engine.definition.predicates import quote_column
 from penstock.engine.spark.aggregate.part_execution import PersistedPartials, persisted_bytes
 from penstock.engine.spark.parse.row_checks import ANY_BREAKS_SQL, BREAKS_COLUMN, observe_breaks
 

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from penstock.engine.definition.predicates import quote_column
 from penstock.engine.errors import BoundedInputError
-from penstock.engine.plan.predicates import quote_column
 from penstock.engine.plan.sources import FileFormat, PlanSource
 from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.spark.bounded_sources.archive_source import ArchiveSource, is_archive_table

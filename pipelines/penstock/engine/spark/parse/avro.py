@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from penstock.engine.batch.input_watermarks import topic_of
-from penstock.engine.plan.predicates import quote_column, sql_literal
+from penstock.engine.definition.predicates import quote_column, sql_literal
 from penstock.engine.plan.sources import Column, PlanSource, Tombstones, TopicOrigin
 from penstock.engine.spark.parse.tombstones import tombstone_field_sql
 from penstock.ingestion.contracts import ContractField

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from penstock.engine.batch.batch_input import FATE_DUPLICATE
 from penstock.engine.dedup.duplicates import DUPLICATES_SCHEMA, RECORD_IDS_SCHEMA
-from penstock.engine.plan.predicates import quote_column
+from penstock.engine.definition.predicates import quote_column
 from penstock.engine.plan.sources import Deduplication, PlanSource
 
 if TYPE_CHECKING:

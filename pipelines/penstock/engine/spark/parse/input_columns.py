@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from penstock.engine.batch.input_watermarks import topic_of
+from penstock.engine.definition.predicates import quote_column
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan.field_usage import inputs_using
-from penstock.engine.plan.predicates import quote_column
 from penstock.engine.plan.sources import PlanSource
 from penstock.engine.plan.stages import Stage
 

@@ -9,7 +9,7 @@ types, in the type of input N.
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from penstock.engine.plan.predicates import quote_column, sql_literal
+from penstock.engine.definition.predicates import quote_column, sql_literal
 from penstock.engine.plan.sources import PlanSource
 from penstock.engine.spark.parse import avro
 from penstock.engine.spark.parse.avro import WriterSchemas

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from penstock.engine.batch.batch_input import CHECK_COUNTS_SCHEMA
 from penstock.engine.batch.input_watermarks import topic_of
+from penstock.engine.definition.predicates import quote_column
 from penstock.engine.errors import CheckFailedError
-from penstock.engine.plan.predicates import quote_column
 from penstock.engine.plan.sources import PlanSource, RowCheck
 from penstock.engine.spark.parse.input_columns import (
     Sources,

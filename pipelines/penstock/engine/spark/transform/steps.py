@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from penstock.engine.batch.input_watermarks import topic_of
+from penstock.engine.definition.predicates import predicate_sql, quote_column, sql_literal
 from penstock.engine.errors import DefinitionError
 from penstock.engine.operators.row_steps import map_rows
 from penstock.engine.plan.field_usage import refuse_type_conflicts, unused_conflicting_fields
-from penstock.engine.plan.predicates import predicate_sql, quote_column, sql_literal
 from penstock.engine.plan.stages import Stage
 from penstock.engine.plan.steps import (
     ApplyStep,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from penstock.engine.plan.validation.argument_checks import require, require_name, require_one_of
+from penstock.engine.definition.argument_checks import require, require_name, require_one_of
 
 ComparisonOperator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
 PredicateConstant: TypeAlias = str | int | float | bool

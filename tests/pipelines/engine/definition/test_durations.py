@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from tests.pipelines.oracles import oracle_document
 
+from penstock.engine.definition.durations import to_milliseconds
 from penstock.engine.errors import DefinitionError
-from penstock.stream.durations import to_milliseconds
 
 
 @pytest.mark.parametrize(

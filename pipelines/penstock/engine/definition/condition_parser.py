@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import cast
 
-from penstock.engine.errors import DefinitionError
-from penstock.engine.plan.predicates import (
+from penstock.engine.definition.argument_checks import require_type
+from penstock.engine.definition.predicates import (
     Comparison,
     ComparisonOperator,
     Conjunction,
@@ -19,7 +19,7 @@ from penstock.engine.plan.predicates import (
     Predicate,
     PredicateConstant,
 )
-from penstock.engine.plan.validation.argument_checks import require_type
+from penstock.engine.errors import DefinitionError
 
 TOKEN_PATTERN = re.compile(
     r"\s*(?:(?P<number>-?\d+(?:\.\d+)?)|(?P<text>'(?:[^']|'')*')|(?P<operator><=|>=|!=|<>|==|=|<|>)"

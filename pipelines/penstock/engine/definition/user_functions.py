@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from penstock.engine.definition.code_hash import code_fingerprint
 from penstock.engine.errors import DefinitionError
-from penstock.engine.plan.code_hash import code_fingerprint
 
 if TYPE_CHECKING:
     import numpy as np

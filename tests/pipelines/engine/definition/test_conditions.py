@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.conformance.reference.predicates import evaluate_predicate
+from penstock.engine.definition.condition_parser import parse_condition
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan import (
     Comparison,
@@ -18,7 +19,6 @@ from penstock.engine.plan import (
     Predicate,
     predicate_sql,
 )
-from penstock.stream.condition_parser import parse_condition
 
 
 @pytest.mark.parametrize(

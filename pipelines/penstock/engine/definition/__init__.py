@@ -1,0 +1,1 @@
+"""What every definition is made of: checked arguments, durations, conditions and user functions."""
