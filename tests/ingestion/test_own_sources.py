@@ -1,7 +1,6 @@
 """A source outside of the source tree is found by `module:Class` or by an entry point, without touching a file."""
 
 import dataclasses
-import importlib.metadata
 import json
 import sys
 import time
@@ -18,8 +17,14 @@ from penstock.ingestion.feed import Feed, FeedLimits
 from penstock.ingestion.generators import GENERATORS
 from penstock.ingestion.ledger import read_ledger_state
 from penstock.ingestion.producer import create_record_format
-from penstock.ingestion.sources import source_discovery
-from penstock.ingestion.sources.source_discovery import discover_source_kinds, find_source_kind, open_source
+from penstock.ingestion.sources.source_discovery import (
+    ENTRY_POINT_GROUP,
+    discover_source_kinds,
+    find_source_kind,
+    list_source_options,
+    open_source,
+    source_kinds,
+)
 from penstock.ingestion.topics import ensure_topics
 
 OWN_SOURCE = '''
@@ -84,20 +89,25 @@ def test_a_source_outside_of_the_tree_is_ingested_and_resumed(
     assert read_ledger_state(tmp_path / "ledger").acknowledged_until == 950
 
 
-def test_an_entry_point_gives_a_source_a_name(own_module: str, monkeypatch: pytest.MonkeyPatch):
-    entry_points = [
-        importlib.metadata.EntryPoint(name, value, source_discovery.ENTRY_POINT_GROUP)
-        for name, value in (("counter", f"{own_module}:CounterSource"), ("broken", "no_such_module:Source"))
-    ]
-    monkeypatch.setattr(source_discovery, "entry_points", lambda **_: entry_points)
-    discover_source_kinds.cache_clear()
+def test_an_entry_point_gives_a_source_a_name(own_module: str, tmp_path: Path):
+    install_entry_points(tmp_path, counter=f"{own_module}:CounterSource", broken="no_such_module:Source")
+    source_kinds.cache_clear()
     try:
         assert find_source_kind("counter").summarize() == "Readings with ascending ids."
         assert "broken" not in discover_source_kinds()
-        names = [option.name for option in source_discovery.list_source_options()]
+        names = [option.name for option in list_source_options()]
         assert {"limit", "site", "path"} < set(names)
     finally:
-        discover_source_kinds.cache_clear()
+        source_kinds.cache_clear()
+
+
+def install_entry_points(folder: Path, **references: str) -> None:
+    """Make a folder on the import path an installed distribution with these entry points."""
+    metadata = folder / "own_sources-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: own-sources\nVersion: 1.0\n")
+    lines = "".join(f"{name} = {reference}\n" for name, reference in references.items())
+    (metadata / "entry_points.txt").write_text(f"[{ENTRY_POINT_GROUP}]\n{lines}")
 
 
 def test_wrong_options_and_classes_are_refused_with_the_fix(own_module: str):

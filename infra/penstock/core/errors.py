@@ -2,6 +2,7 @@
 
 PenstockError
 ├── DurationError     a text is not a duration
+├── UnknownKindError  a name or module:name is no kind of window, source, ...
 ├── WaitTimeoutError  a condition did not become true before its deadline
 └── SecretError       a secret cannot be read
 
@@ -29,6 +30,12 @@ class DurationError(PenstockError):
         super().__init__(f"{problem}. {fix}.")
         self.problem = problem
         self.fix = fix
+
+
+class UnknownKindError(PenstockError):
+    """A name that is no kind of window, source and so on, or a `module:name` that cannot be loaded."""
+
+    exit_code = 2
 
 
 class WaitTimeoutError(PenstockError):

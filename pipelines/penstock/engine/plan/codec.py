@@ -1,56 +1,31 @@
 """Conversion of plans to and from dictionaries, and their fingerprints.
 
 Every part of a plan is a frozen dataclass of strings, numbers, tuples and other parts. It is stored as its fields
-plus `kind`, the name of its class. User functions are stored by name and fingerprint, without code.
+plus `kind`, the name of its class; `module:Class` for classes outside of the engine, which are imported when the
+plan is read. User functions are stored by name and fingerprint, without code.
 """
 
 import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
 from typing import Any
 
-from penstock.engine.definition import predicates, user_functions
+from penstock.core.names import explain_unknown_name
+from penstock.engine.definition.user_functions import import_by_name, qualified_name
 from penstock.engine.errors import DefinitionError, PlanFormatError
-from penstock.engine.plan import (
-    aggregates,
-    changelog,
-    join_windows,
-    joins,
-    policies,
-    sinks,
-    sources,
-    stages,
-    stateful_function,
-    steps,
-    triggers,
-    windows,
-)
+from penstock.engine.plan import joins, sources
 from penstock.engine.plan.stages import Plan
 
 PLAN_FORMAT = "penstock-plan/1"
-PLAN_MODULES = (
-    aggregates,
-    user_functions,
-    joins,
-    join_windows,
-    policies,
-    predicates,
-    changelog,
-    stateful_function,
-    sinks,
-    sources,
-    stages,
-    steps,
-    triggers,
-    windows,
+PLAN_PACKAGES = tuple(
+    f"penstock.engine.{package}"
+    for package in ("definition", "plan", "windows", "triggers", "aggregates", "sinks")
 )
-PLAN_CLASSES: dict[str, type[Any]] = {
-    name: kind
-    for module in PLAN_MODULES
-    for name, kind in vars(module).items()
-    if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__
-}
 
 
 def plan_to_dict(plan: Plan) -> dict[str, Any]:
@@ -92,7 +67,7 @@ def part_to_json(part: object) -> Any:
             if field.compare
             and not (field.metadata.get("added") and getattr(part, field.name) == field.default)
         }
-        return {"kind": type(part).__name__, **field_values}
+        return {"kind": name_plan_class(type(part)), **field_values}
     if isinstance(part, tuple):
         return [part_to_json(item) for item in part]
     return part
@@ -115,16 +90,56 @@ def part_from_json(stored: Any) -> Any:
         ) from problem
 
 
+@cache
+def list_plan_classes() -> Mapping[str, type[Any]]:
+    """Return the parts of plans that the engine defines, by name."""
+    modules = [
+        import_module(f"{package}.{module_info.name}")
+        for package in PLAN_PACKAGES
+        if find_spec(package) is not None
+        for module_info in iter_modules(import_module(package).__path__)
+    ]
+    return {
+        name: part_class
+        for module in modules
+        for name, part_class in vars(module).items()
+        if isinstance(part_class, type)
+        and is_dataclass(part_class)
+        and part_class.__module__ == module.__name__
+    }
+
+
+def name_plan_class(part_class: type[Any]) -> str:
+    """Return the name under which parts of a class are stored."""
+    name = part_class.__name__
+    return name if list_plan_classes().get(name) is part_class else qualified_name(part_class)
+
+
 def find_plan_class(stored: Mapping[str, Any]) -> Callable[..., Any]:
     """Return the class of a stored part.
 
     `Join` has a field named `kind` itself; its stored `kind` is the kind of the join.
     """
     kind_name = str(stored.get("kind"))
-    plan_class = joins.Join if kind_name in joins.JOIN_KINDS else PLAN_CLASSES.get(kind_name)
+    if ":" in kind_name:
+        return _import_plan_class(kind_name)
+    plan_class = joins.Join if kind_name in joins.JOIN_KINDS else list_plan_classes().get(kind_name)
     if plan_class is None:
-        known_kinds = ", ".join(sorted(PLAN_CLASSES))
+        problem = explain_unknown_name("kind", kind_name, list_plan_classes())
+        raise PlanFormatError(f"The stored plan has a part of kind {kind_name!r}: {problem}")
+    return plan_class
+
+
+def _import_plan_class(kind_name: str) -> Callable[..., Any]:
+    try:
+        plan_class = import_by_name(kind_name, "kind")
+    except DefinitionError as problem:
         raise PlanFormatError(
-            f"The stored plan has a part of kind {stored.get('kind')!r}; known kinds: {known_kinds}"
+            f"The stored plan has a part of kind {kind_name}, which cannot be imported: {problem.problem}. "
+            "Install its module, or define the stream again"
+        ) from problem
+    if not isinstance(plan_class, type) or not is_dataclass(plan_class):
+        raise PlanFormatError(
+            f"The stored plan has a part of kind {kind_name}, which is not a part of a plan"
         )
     return plan_class

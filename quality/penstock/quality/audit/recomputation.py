@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.intent import OffsetRange
+from penstock.engine.definition.predicates import quote_column
 from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
 from penstock.engine.plan import (
     AfterWatermark,
@@ -24,7 +25,6 @@ from penstock.engine.plan import (
     Stage,
     Step,
 )
-from penstock.engine.plan.predicates import quote_column
 from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.spark.bounded_sources.union_source import UnionSource
 from penstock.engine.spark.parse.avro import SchemaLookup, refuse_without_registry

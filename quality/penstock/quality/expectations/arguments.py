@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.engine.plan.predicates import quote_column
-from penstock.engine.plan.predicates import sql_literal as text_of
+from penstock.engine.definition.predicates import quote_column
+from penstock.engine.definition.predicates import sql_literal as text_of
 from penstock.quality.errors import NotCheckableInStreamError
 from penstock.quality.expectations.suite import Expectation
 
