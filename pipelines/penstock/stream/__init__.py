@@ -1,4 +1,9 @@
-"""The public API to define pipelines in Python, and `from_yaml` for definitions in YAML. Both give one plan."""
+"""The public API to define pipelines in Python, and `from_yaml` for definitions in YAML. Both give one plan.
+
+A window or trigger of another package, installed with an entry point, is an attribute of this package, too.
+"""
+
+from typing import Any
 
 from penstock.stream.aggregates import (
     collect,
@@ -16,6 +21,7 @@ from penstock.stream.aggregates import (
     top,
 )
 from penstock.stream.inputs import join, read, read_panes, union
+from penstock.stream.keyword_registries import TRIGGER_KEYWORDS, WINDOW_KEYWORDS, find_added_keyword
 from penstock.stream.pipeline import Pipeline
 from penstock.stream.triggers import (
     after_all,
@@ -95,3 +101,7 @@ __all__ = [
     "tumbling",
     "union",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    return find_added_keyword(__name__, name, TRIGGER_KEYWORDS, WINDOW_KEYWORDS)

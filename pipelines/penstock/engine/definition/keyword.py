@@ -1,10 +1,13 @@
 """Keywords: the functions that define parts of a pipeline, under the names that YAML and Python use."""
 
 from collections.abc import Callable
+from inspect import signature
+from types import UnionType
 from typing import Any, TypeVar
 
 from penstock.core.errors import UnknownKindError
 from penstock.core.kind_registry import KindRegistry
+from penstock.core.names import suggest_name
 from penstock.engine.errors import DefinitionError
 
 KeywordFunction = Callable[..., Any]
@@ -24,36 +27,53 @@ def keyword(name: str) -> Callable[[Function], Function]:
     return mark
 
 
-def keyword_registry(noun: str, package: str, part_class: type) -> KindRegistry[KeywordFunction]:
-    """Return the registry of the keywords that a package and the entry points `penstock.<noun>s` define.
+def keyword_registry(
+    noun: str, package: str, part_class: type[Any] | UnionType
+) -> KindRegistry[KeywordFunction]:
+    """Return the registry of the keywords whose functions return a `part_class`.
 
-    As `module:name`, a definition may also name a class that derives from `part_class`.
+    It scans the package and the entry points of its name, such as `penstock.windows` for `penstock.engine.windows`.
+    As `module:name`, a definition may also name a class of parts.
     """
 
+    def name_kind(member: Any) -> str | None:
+        return _keyword_of(member) if _returns(member, part_class) else None
+
     def is_kind(candidate: Any) -> bool:
-        return _keyword_of(candidate) is not None or (
-            isinstance(candidate, type) and issubclass(candidate, part_class)
-        )
+        if isinstance(candidate, type):
+            return issubclass(candidate, part_class)
+        return _keyword_of(candidate) is not None and _returns(candidate, part_class)
 
     return KindRegistry(
         noun,
         (package,),
-        f"penstock.{noun.replace(' ', '_')}s",
-        _keyword_of,
+        f"penstock.{package.rpartition('.')[2]}",
+        name_kind,
         is_kind,
-        f"Name a class that derives from {part_class.__name__}, or a function marked with @keyword",
+        f"Name a class of this kind, or a function marked with @keyword whose return annotation is a {noun}",
     )
 
 
 def find_keyword(name: str, registry: KindRegistry[KeywordFunction], field: str) -> KeywordFunction:
     """Return the function of a keyword or of a `module:name`. The error suggests the nearest keyword."""
+    known_names = registry.kinds_by_name
+    if ":" not in name and name not in known_names:
+        suggestion = suggest_name(name, known_names).lstrip()
+        fix = f"{suggestion} Write one of: {', '.join(known_names)}, or module:name".lstrip()
+        raise DefinitionError(field, f"there is no {registry.noun} {name!r}", fix)
     try:
         return registry.find_kind(name)
     except UnknownKindError as error:
-        fix = f"Write one of: {', '.join(registry.kinds_by_name)}"
-        raise DefinitionError(field, str(error), fix) from error
+        raise DefinitionError(field, str(error), f"Or write one of: {', '.join(known_names)}") from error
 
 
 def _keyword_of(member: Any) -> str | None:
     name = getattr(member, "__dict__", {}).get("keyword")
     return name if isinstance(name, str) and callable(member) and not isinstance(member, type) else None
+
+
+def _returns(function: Any, part_class: type[Any] | UnionType) -> bool:
+    if _keyword_of(function) is None:
+        return False
+    returned = signature(function, eval_str=True).return_annotation
+    return isinstance(returned, type) and issubclass(returned, part_class)

@@ -10,15 +10,10 @@ from penstock.engine.errors import DefinitionError
 from penstock.ingestion.contracts.yaml_files import read_yaml
 from penstock.ingestion.errors import DocumentError
 from penstock.stream.inputs import join, read, read_panes, union
+from penstock.stream.keyword_registries import TRIGGER_KEYWORDS, WINDOW_KEYWORDS
 from penstock.stream.pipeline import Pipeline
 from penstock.stream.yaml_loader.aggregate_calls import parse_aggregate
-from penstock.stream.yaml_loader.keywords import (
-    TRIGGER_KEYWORDS,
-    WINDOW_KEYWORDS,
-    call_with_arguments,
-    parse_keyword,
-    require_known_name,
-)
+from penstock.stream.yaml_loader.keywords import call_with_arguments, parse_keyword, require_known_name
 from penstock.stream.yaml_loader.nodes import require_mapping, require_strings
 from penstock.stream.yaml_loader.steps import apply_steps
 

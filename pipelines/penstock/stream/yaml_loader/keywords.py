@@ -5,113 +5,101 @@ and any other value is the only argument. A keyword alone is a call without argu
 """
 
 import difflib
-import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from inspect import Parameter, Signature, signature
 from typing import Any
 
+from penstock.core.kind_registry import KindRegistry
+from penstock.engine.definition.keyword import KeywordFunction, find_keyword
 from penstock.engine.errors import DefinitionError
-from penstock.stream import triggers, windows
-
-KeywordFunction = Callable[..., Any]
-
-TRIGGER_KEYWORDS: dict[str, KeywordFunction] = {
-    "default": triggers.default,
-    "after_watermark": triggers.after_watermark,
-    "after_count": triggers.after_count,
-    "after_processing_time": triggers.after_processing_time,
-    "every": triggers.every,
-    "after_punctuation": triggers.after_punctuation,
-    "after_any": triggers.after_any,
-    "after_all": triggers.after_all,
-    "after_each": triggers.after_each,
-    "or_finally": triggers.or_finally,
-    "repeatedly": triggers.repeatedly,
-}
-POLICY_KEYWORDS: dict[str, KeywordFunction] = {
-    "records": windows.records,
-    "delta": windows.delta,
-    "punctuation": windows.punctuation,
-    "elapsed": windows.elapsed,
-}
-WINDOW_KEYWORDS: dict[str, KeywordFunction] = {
-    "fixed": windows.fixed,
-    "sliding": windows.sliding,
-    "sessions": windows.sessions,
-    "calendar": windows.calendar,
-    "global": windows.global_window,
-    "same": windows.same_windows,
-    "between": windows.between,
-    "as_of": windows.as_of,
-    "tumbling": windows.tumbling,
-    "sliding_by": windows.sliding_by,
-}
-# The keywords whose arguments are keywords, and the keywords that they accept.
-NESTED_KEYWORDS: dict[str, dict[str, KeywordFunction]] = {
-    **dict.fromkeys(
-        ("after_watermark", "after_any", "after_all", "after_each", "or_finally"), TRIGGER_KEYWORDS
-    ),
-    "repeatedly": TRIGGER_KEYWORDS,
-    "tumbling": POLICY_KEYWORDS,
-    "sliding_by": POLICY_KEYWORDS,
-}
+from penstock.stream.keyword_registries import find_nested_registry
 
 
-def parse_keyword(node: object, keywords: Mapping[str, KeywordFunction], field: str) -> Any:
-    """Convert a keyword and its arguments to a part of a plan."""
-    keyword, value = split_keyword(node, keywords, field)
-    nested_keywords = NESTED_KEYWORDS.get(keyword)
+def parse_keyword(node: object, registry: KindRegistry[KeywordFunction], field: str) -> Any:
+    """Convert a keyword and its arguments to a part of a plan. Arguments may be keywords themselves."""
+    keyword, value = split_keyword(node, registry, field)
+    function = find_keyword(keyword, registry, field)
     keyword_field = f"{field}.{keyword}"
-    positional, keyword_arguments = split_arguments(value, nested_keywords)
-    if nested_keywords is not None:
-        positional = [parse_keyword(argument, nested_keywords, keyword_field) for argument in positional]
-        keyword_arguments = {
-            name: parse_nested_keyword(argument, nested_keywords, f"{keyword_field}.{name}")
-            for name, argument in keyword_arguments.items()
-        }
-    return call_with_arguments(keywords[keyword], positional, keyword_arguments, keyword_field)
+    function_signature = signature(function, eval_str=True)
+    positional, named = split_arguments(value, function_signature)
+    parameters = function_signature.parameters
+    return call_with_arguments(
+        function,
+        [
+            parse_argument(argument, parameter, keyword_field)
+            for argument, parameter in zip(
+                positional, list_positional_parameters(function_signature, len(positional)), strict=True
+            )
+        ],
+        {
+            name: parse_argument(argument, parameters.get(name), f"{keyword_field}.{name}")
+            for name, argument in named.items()
+        },
+        keyword_field,
+    )
 
 
-def parse_nested_keyword(node: object, keywords: Mapping[str, KeywordFunction], field: str) -> Any:
-    """Convert an argument that is a keyword itself; null is None."""
-    return None if node is None else parse_keyword(node, keywords, field)
+def parse_argument(node: object, parameter: Parameter | None, field: str) -> Any:
+    """Convert an argument to a part of a plan if its parameter takes one; null is None."""
+    registry = None if parameter is None else find_nested_registry(parameter)
+    return node if registry is None or node is None else parse_keyword(node, registry, field)
 
 
-def split_keyword(node: object, keywords: Mapping[str, KeywordFunction], field: str) -> tuple[str, object]:
+def split_keyword(node: object, registry: KindRegistry[KeywordFunction], field: str) -> tuple[str, object]:
     """Split a node into its keyword and the value."""
     if isinstance(node, str):
-        return require_known_name(node, keywords, field), None
+        return node, None
     if isinstance(node, Mapping) and len(node) == 1:
         ((keyword, value),) = node.items()
-        return require_known_name(str(keyword), keywords, field), value
+        return str(keyword), value
     for keyword in node if isinstance(node, Mapping) else ():
-        require_known_name(str(keyword), keywords, field)
-    raise DefinitionError(field, repr(node), f"Write one of: {', '.join(keywords)}, with its arguments")
+        find_keyword(str(keyword), registry, field)
+    known_names = ", ".join(registry.kinds_by_name)
+    raise DefinitionError(field, repr(node), f"Write one of: {known_names}, with its arguments")
 
 
-def split_arguments(
-    value: object, nested_keywords: Mapping[str, KeywordFunction] | None
-) -> tuple[list[Any], dict[str, Any]]:
+def split_arguments(value: object, function_signature: Signature) -> tuple[list[Any], dict[str, Any]]:
     """Split a value into positional and named arguments."""
     if value is None:
         return [], {}
     if isinstance(value, list):
         return list(value), {}
-    if isinstance(value, Mapping) and not (
-        nested_keywords and len(value) == 1 and next(iter(value)) in nested_keywords
-    ):
+    if isinstance(value, Mapping) and not is_nested_keyword(value, function_signature):
         return [], {str(name): item for name, item in value.items()}
     return [value], {}
+
+
+def is_nested_keyword(value: Mapping[Any, Any], function_signature: Signature) -> bool:
+    """Return whether a mapping is the keyword of a nested part, as in `repeatedly: {after_count: 1}`."""
+    (first_parameter,) = list_positional_parameters(function_signature, 1)
+    registry = find_nested_registry(first_parameter) if first_parameter else None
+    if registry is None or len(value) != 1:
+        return False
+    (name,) = value
+    return name not in function_signature.parameters or name in registry.kinds_by_name
+
+
+def list_positional_parameters(function_signature: Signature, number: int) -> list[Parameter | None]:
+    """Return the parameters of this many positional arguments; None for arguments that are too many."""
+    parameters = tuple(function_signature.parameters.values())
+    variadic = next((item for item in parameters if item.kind is Parameter.VAR_POSITIONAL), None)
+    by_position = [
+        item
+        for item in parameters
+        if item.kind in {Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD}
+    ]
+    return [*by_position, *[variadic] * max(0, number - len(by_position))][:number]
 
 
 def call_with_arguments(
     function: KeywordFunction, positional: list[Any], keyword_arguments: dict[str, Any], field: str
 ) -> Any:
     """Call the function of a keyword. If the arguments do not fit, the error lists its parameters."""
-    signature = inspect.signature(function)
+    function_signature = signature(function)
     try:
-        signature.bind(*positional, **keyword_arguments)
+        function_signature.bind(*positional, **keyword_arguments)
     except TypeError as problem:
-        parameter_names = ", ".join(signature.parameters) or "nothing"
+        parameter_names = ", ".join(function_signature.parameters) or "nothing"
         raise DefinitionError(field, str(problem), f"Its arguments are: {parameter_names}") from None
     return function(*positional, **keyword_arguments)
 
