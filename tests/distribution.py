@@ -19,8 +19,8 @@ TEST_GROUPS = (
     # Two whole platforms at once are more than two cores.
     ("platform", "tests/platform/whole/"),
     # Mostly waits for the delays that the provider has between its questions.
-    ("aws", "tests/infra/terraform/aws/"),
-    ("local", "tests/infra/terraform/local/"),
+    ("aws", "tests/infra/environments/aws/"),
+    ("local", "tests/infra/environments/local/"),
     ("compose", "tests/docker/"),
     # Fifty rounds of it where CI asks for them.
     ("kills", "tests/ingestion/test_kills.py"),
@@ -30,9 +30,9 @@ TEST_GROUPS = (
 GROUPS_LONGEST_FIRST = ("platform", "spark", "spark and others", "aws", "compose", "kills", "local")
 
 UNGROUPED_FILES = (
-    "tests/infra/test_processes.py",
-    "tests/infra/test_processes_killed.py",
-    "tests/infra/test_processes_ready.py",
+    "tests/infra/processes/test_manager.py",
+    "tests/infra/processes/test_killed_processes.py",
+    "tests/infra/processes/test_readiness.py",
     "tests/infra/terraform/test_hcl.py",
 )
 """Files whose tests share nothing."""

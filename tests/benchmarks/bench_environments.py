@@ -14,9 +14,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
-from tests.infra.terraform.aws.cloud import REGION, cloud
-from tests.infra.terraform.aws.conftest import PROVIDER, VARIABLES
-from tests.infra.terraform.checkouts import INFRA, block_of_ports, copy_environments, local_environment
+from tests.infra.environments.aws.conftest import PROVIDER, VARIABLES
+from tests.infra.environments.aws.simulated_aws import REGION, run_simulated_aws
+from tests.infra.environments.environment_copies import (
+    INFRA,
+    copy_environments,
+    find_first_port,
+    open_local_environment,
+)
 
 from penstock.infra.terraform import TerraformTimeouts, TerraformWorkspace, embedded_engine, find_mirrors
 from penstock.infra.terraform.provider_mirrors import has_provider
@@ -40,7 +45,7 @@ def time_action(what: Callable[[], object]) -> float:
 def measure_local() -> Iterator[tuple[str, float, str]]:
     """Apply, look, destroy."""
     with copied_environments() as root:
-        workspace = local_environment(root, INFRA.parent / ".penstock" / "jars", block_of_ports())
+        workspace = open_local_environment(root, INFRA.parent / ".penstock" / "jars", find_first_port())
         try:
             yield "local: apply from nothing", time_action(lambda: workspace.apply(workspace.plan())), "60 s"
             yield "local: plan without changes", time_action(workspace.plan), ""
@@ -55,7 +60,7 @@ def measure_aws() -> Iterator[tuple[str, float, str]]:
     if not any(has_provider(mirror, *PROVIDER) for mirror in mirrors):
         sys.stderr.write("aws: the provider {} {} is in no filesystem mirror here\n".format(*PROVIDER))
         return
-    with copied_environments() as root, cloud() as (_, address):
+    with copied_environments() as root, run_simulated_aws() as (_, address):
         directory = root / "infra" / "environments" / "aws"
         (directory / "here_override.tf").write_text(
             'terraform {\n  backend "local" {}\n}\nprovider "aws" {\n  s3_use_path_style = true\n}\n'

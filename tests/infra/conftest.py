@@ -1,4 +1,4 @@
-"""Small real programs for the process manager to keep."""
+"""A process manager, and small programs for it to run."""
 
 import sys
 import time
@@ -17,12 +17,12 @@ IDLE = "import signal; signal.pause()"
 
 @pytest.fixture
 def eventually() -> Eventually:
-    """Wait for a condition, with a deadline; the message is the condition's own."""
+    """Wait for a condition; fail after a deadline."""
 
     def wait(condition: Callable[[], object], seconds: float = 60.0) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
-            assert time.monotonic() < deadline, f"not within {seconds} s"
+            assert time.monotonic() < deadline, f"the condition was not met within {seconds} s"
             time.sleep(0.02)
 
     return wait
@@ -30,7 +30,7 @@ def eventually() -> Eventually:
 
 @pytest.fixture
 def python_program() -> Callable[..., Program]:
-    """Make a program out of a line of Python."""
+    """Make a program from a line of Python."""
 
     def make(name: str, code: str = IDLE, **options: object) -> Program:
         return Program(name, (sys.executable, "-c", code), **options)  # type: ignore[arg-type]
@@ -40,24 +40,24 @@ def python_program() -> Callable[..., Program]:
 
 @pytest.fixture
 def manager(tmp_path: Path) -> Iterator[ProcessManager]:
-    """A manager of a folder of its own; whatever happens, nothing of it is left afterwards."""
-    made = ProcessManager(tmp_path / "run", tmp_path / "logs")
-    yield made
-    made.stop()
-    assert processes_of(tmp_path) == []
+    """A manager with its own folder; on exit no process of it may remain."""
+    manager = ProcessManager(tmp_path / "run", tmp_path / "logs")
+    yield manager
+    manager.stop()
+    assert find_processes(tmp_path) == []
 
 
 @pytest.fixture
-def left(tmp_path: Path) -> Callable[[], list[psutil.Process]]:
-    """Find every process that has to do with the test's folder."""
-    return lambda: processes_of(tmp_path)
+def list_remaining_processes(tmp_path: Path) -> Callable[[], list[psutil.Process]]:
+    """List every process that names the test's folder in its command or environment."""
+    return lambda: find_processes(tmp_path)
 
 
-def processes_of(folder: Path) -> list[psutil.Process]:
-    found = []
+def find_processes(folder: Path) -> list[psutil.Process]:
+    processes = []
     for process in psutil.process_iter(["cmdline", "environ", "status"]):
-        ours = any(str(folder) in word for word in process.info["cmdline"] or [])
-        ours = ours or str(folder) in (process.info["environ"] or {}).values()
-        if ours and process.info["status"] != psutil.STATUS_ZOMBIE:
-            found.append(process)
-    return found
+        is_related = any(str(folder) in word for word in process.info["cmdline"] or [])
+        is_related = is_related or str(folder) in (process.info["environ"] or {}).values()
+        if is_related and process.info["status"] != psutil.STATUS_ZOMBIE:
+            processes.append(process)
+    return processes

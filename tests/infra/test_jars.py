@@ -1,4 +1,4 @@
-"""Fetching the jars: from a repository of the test's own, on this machine, through the real Ivy."""
+"""Downloads of jars by the real Ivy from a repository on this machine."""
 
 import hashlib
 import http.server
@@ -18,19 +18,23 @@ from penstock.infra.errors import JarDownloadError, JarLockError, JarMismatchErr
 from penstock.infra.jars import ensure_jars, find_missing_jars, read_jar_lock
 from penstock.infra.ports import find_free_ports
 
-NAMES = {"org.one:first_2.13:1.0": "spark", "org.two:second:2.1": "spark", "org.one:first_2.13:1.1": "kafka"}
+JAR_SETS = {
+    "org.one:first_2.13:1.0": "spark",
+    "org.two:second:2.1": "spark",
+    "org.one:first_2.13:1.1": "kafka",
+}
 
 
 @dataclass
 class Repository:
-    """A Maven repository that can be told to misbehave."""
+    """A Maven repository that can truncate and delay its answers."""
 
     port: int
     files: dict[str, bytes] = field(default_factory=dict)
-    cut_after: int | None = None
+    truncate_after: int | None = None
     stalled: threading.Event = field(default_factory=threading.Event)
     stall: threading.Event = field(default_factory=threading.Event)
-    asked: list[str] = field(default_factory=list)
+    requested_paths: list[str] = field(default_factory=list)
 
     @property
     def address(self) -> str:
@@ -42,7 +46,7 @@ def repository() -> Iterator[Repository]:
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             content = served.files.get(self.path)
-            served.asked.append(self.path)
+            served.requested_paths.append(self.path)
             self.send_response(200 if content is not None else 404)
             self.send_header("Content-Length", str(len(content or b"")))
             self.end_headers()
@@ -51,17 +55,17 @@ def repository() -> Iterator[Repository]:
             if served.stall.is_set():
                 served.stalled.set()
                 served.stall.wait(30)
-            self.wfile.write(content[: served.cut_after])
+            self.wfile.write(content[: served.truncate_after])
 
         do_HEAD = do_GET  # noqa: N815  the name that the server looks for
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         served = Repository(server.server_port)
-        for name in NAMES:
-            served.files[_path(name)] = name.encode() * 5000
+        for name in JAR_SETS:
+            served.files[_jar_path(name)] = name.encode() * 5000
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield served
@@ -72,45 +76,44 @@ def repository() -> Iterator[Repository]:
 @pytest.fixture
 def lock(tmp_path: Path) -> Path:
     lines = [
-        f"{hashlib.sha256(name.encode() * 5000).hexdigest()}  {name}  {kind}" for name, kind in NAMES.items()
+        f"{hashlib.sha256(name.encode() * 5000).hexdigest()}  {name}  {kind}"
+        for name, kind in JAR_SETS.items()
     ]
     path = tmp_path / "jars.lock"
     path.write_text("# made by hand\n" + "\n".join(lines) + "\n")
     return path
 
 
-def _path(name: str) -> str:
+def _jar_path(name: str) -> str:
     group, artifact, version = name.split(":")
     return f"/{group.replace('.', '/')}/{artifact}/{version}/{artifact}-{version}.jar"
 
 
-def _held(folder: Path) -> set[str]:
+def _list_jars(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} - {".lock"}
 
 
-ALL = {"first_2.13-1.0.jar", "second-2.1.jar", "first_2.13-1.1.jar"}
+ALL_FILES = {"first_2.13-1.0.jar", "second-2.1.jar", "first_2.13-1.1.jar"}
 
 
 @pytest.mark.whole
-def test_every_jar_of_the_lock_comes_and_then_nobody_is_asked_again(
-    tmp_path: Path, repository: Repository, lock: Path
-) -> None:
-    seen: list[str] = []
+def test_every_jar_is_downloaded_once(tmp_path: Path, repository: Repository, lock: Path) -> None:
+    steps: list[str] = []
     jars = ensure_jars(
         tmp_path / "j",
-        progress=lambda *step: seen.append(step[2]),
+        progress=lambda *step: steps.append(step[2]),
         lock_file=lock,
         repository=repository.address,
     )
-    assert _held(tmp_path / "j") == ALL == {jar.name for jar in jars}
-    assert len(seen) == 3
-    repository.asked.clear()
+    assert _list_jars(tmp_path / "j") == ALL_FILES == {jar.name for jar in jars}
+    assert len(steps) == 3
+    repository.requested_paths.clear()
     assert ensure_jars(tmp_path / "j", lock_file=lock, repository=repository.address) == jars
-    assert repository.asked == []
+    assert repository.requested_paths == []
 
 
 @pytest.mark.whole
-def test_only_what_is_missing_or_damaged_is_fetched(
+def test_only_missing_or_damaged_jars_are_downloaded(
     tmp_path: Path, repository: Repository, lock: Path
 ) -> None:
     folder = tmp_path / "j"
@@ -118,55 +121,57 @@ def test_only_what_is_missing_or_damaged_is_fetched(
     with (folder / "second-2.1.jar").open("r+b") as jar:
         jar.truncate(100)
     assert find_missing_jars(folder, lock_file=lock) == ["second-2.1.jar"]
-    repository.asked.clear()
+    repository.requested_paths.clear()
     ensure_jars(folder, lock_file=lock, repository=repository.address)
-    assert {path for path in repository.asked if path.endswith(".jar")} == {_path("org.two:second:2.1")}
+    assert {path for path in repository.requested_paths if path.endswith(".jar")} == {
+        _jar_path("org.two:second:2.1")
+    }
     assert find_missing_jars(folder, lock_file=lock) == []
 
 
 @pytest.mark.whole
-def test_a_jar_with_another_hash_is_named_and_not_kept(
+def test_a_jar_with_a_wrong_hash_is_named_and_removed(
     tmp_path: Path, repository: Repository, lock: Path
 ) -> None:
-    repository.files[_path("org.two:second:2.1")] = b"something else"
+    repository.files[_jar_path("org.two:second:2.1")] = b"something else"
     with pytest.raises(JarMismatchError, match=r"another SHA-256 .* second-2.1.jar"):
         ensure_jars(tmp_path / "j", lock_file=lock, repository=repository.address)
-    assert _held(tmp_path / "j") == ALL - {"second-2.1.jar"}
+    assert _list_jars(tmp_path / "j") == ALL_FILES - {"second-2.1.jar"}
 
 
 @pytest.mark.whole
-def test_a_download_that_is_cut_off_leaves_no_jar(tmp_path: Path, repository: Repository, lock: Path) -> None:
-    repository.cut_after = 1000
+def test_a_truncated_download_leaves_no_jar(tmp_path: Path, repository: Repository, lock: Path) -> None:
+    repository.truncate_after = 1000
     with pytest.raises((JarDownloadError, JarMismatchError)):
         ensure_jars(tmp_path / "j", lock_file=lock, repository=repository.address)
-    assert _held(tmp_path / "j") == set()
+    assert _list_jars(tmp_path / "j") == set()
 
 
 @pytest.mark.whole
-def test_a_jar_that_the_repository_does_not_hold_is_named(
+def test_a_jar_missing_from_the_repository_is_named(
     tmp_path: Path, repository: Repository, lock: Path
 ) -> None:
-    del repository.files[_path("org.two:second:2.1")]
+    del repository.files[_jar_path("org.two:second:2.1")]
     with pytest.raises(JarDownloadError, match=r"1 of 3 jars .* second-2.1.jar .* does not hold them"):
         ensure_jars(tmp_path / "j", lock_file=lock, repository=repository.address)
-    assert _held(tmp_path / "j") == ALL - {"second-2.1.jar"}
+    assert _list_jars(tmp_path / "j") == ALL_FILES - {"second-2.1.jar"}
 
 
 @pytest.mark.whole
-def test_without_a_network_one_sentence_says_so(tmp_path: Path, lock: Path) -> None:
+def test_without_a_network_the_error_says_so(tmp_path: Path, lock: Path) -> None:
     [port] = find_free_ports(1)
     with pytest.raises(JarDownloadError, match="is there a network"):
         ensure_jars(tmp_path / "j", lock_file=lock, repository=f"http://127.0.0.1:{port}/")
-    assert _held(tmp_path / "j") == set()
+    assert _list_jars(tmp_path / "j") == set()
 
 
 @pytest.mark.whole
-def test_a_fetch_that_is_killed_leaves_nothing_running_and_the_next_one_clears_up(
+def test_a_killed_download_leaves_no_process_and_is_cleaned_up_by_the_next(
     tmp_path: Path,
     repository: Repository,
     lock: Path,
     eventually: Callable[..., None],
-    left: Callable[[], list[object]],
+    list_remaining_processes: Callable[[], list[object]],
 ) -> None:
     folder = tmp_path / "j"
     repository.stall.set()
@@ -177,11 +182,11 @@ def test_a_fetch_that_is_killed_leaves_nothing_running_and_the_next_one_clears_u
     with subprocess.Popen([sys.executable, "-c", code, folder, lock, repository.address]) as fetching:
         assert repository.stalled.wait(30)
         os.kill(fetching.pid, signal.SIGKILL)
-    eventually(lambda: left() == [])
+    eventually(lambda: list_remaining_processes() == [])
     repository.stall.clear()
-    assert any(name.startswith(".incoming-") for name in _held(folder))
+    assert any(name.startswith(".incoming-") for name in _list_jars(folder))
     ensure_jars(folder, lock_file=lock, repository=repository.address)
-    assert _held(folder) == ALL
+    assert _list_jars(folder) == ALL_FILES
 
 
 @pytest.mark.whole
@@ -200,24 +205,24 @@ def test_a_full_disk_is_named_and_leaves_no_jar(tmp_path: Path, repository: Repo
             patched.setattr(jars_module, "REQUIRED_FREE_BYTES", 0)
             with pytest.raises(JarDownloadError, match=r"disk is full|No space left"):
                 ensure_jars(folder, lock_file=lock, repository=repository.address)
-        assert all((folder / name).read_bytes() for name in _held(folder))
+        assert all((folder / name).read_bytes() for name in _list_jars(folder))
     finally:
         subprocess.run(["umount", folder], check=True)
 
 
 @pytest.mark.parametrize("line", ["abc", "0" * 64 + "  a:b  spark", "0" * 64 + "  a:b:1  cheese"])
-def test_a_line_of_the_lock_that_cannot_be_read_is_named(tmp_path: Path, line: str) -> None:
+def test_an_invalid_line_of_the_lock_is_named(tmp_path: Path, line: str) -> None:
     (tmp_path / "jars.lock").write_text(f"# first\n{line}\n")
     with pytest.raises(JarLockError, match=r"Line 2 of .*jars.lock"):
         read_jar_lock(tmp_path / "jars.lock")
 
 
-def test_a_lock_that_is_gone_is_named(tmp_path: Path) -> None:
+def test_a_missing_lock_is_named(tmp_path: Path) -> None:
     with pytest.raises(JarLockError, match="No such file"):
         read_jar_lock(tmp_path / "jars.lock")
 
 
-def test_a_file_where_the_folder_should_be_is_named(tmp_path: Path, lock: Path) -> None:
+def test_a_file_in_place_of_the_folder_is_named(tmp_path: Path, lock: Path) -> None:
     (tmp_path / "j").write_text("")
     with pytest.raises(JarDownloadError, match=r"cannot be put into .*j: "):
         ensure_jars(tmp_path / "j", lock_file=lock)

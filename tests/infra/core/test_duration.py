@@ -1,4 +1,4 @@
-"""The one grammar of durations: what contracts, pipelines, settings and options accept."""
+"""The grammar of durations in contracts, pipelines, settings and options."""
 
 import pytest
 
@@ -27,7 +27,7 @@ from penstock.core.errors import DurationError
         ("P1W", 604_800_000),
     ],
 )
-def test_a_duration_has_one_length_however_it_is_written(text: str, milliseconds: int) -> None:
+def test_each_notation_of_a_duration_is_parsed(text: str, milliseconds: int) -> None:
     assert parse_duration_ms(text) == milliseconds
     assert parse_duration_ms(f"  {text}\t") == milliseconds
 

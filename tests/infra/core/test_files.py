@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writes and file locks."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,7 +9,7 @@ from penstock.core.errors import WaitTimeoutError
 from penstock.core.files import atomic_path, file_lock, write_atomically
 
 
-def test_a_file_is_replaced_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+def test_a_file_is_replaced_atomically_without_leftovers(tmp_path: Path) -> None:
     target = tmp_path / "page.html"
     write_atomically(target, "first")
     write_atomically(target, b"second")
@@ -17,7 +17,7 @@ def test_a_file_is_replaced_whole_and_leaves_nothing_beside_it(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_a_block_that_fails_changes_nothing(tmp_path: Path) -> None:
+def test_a_failed_write_changes_nothing(tmp_path: Path) -> None:
     target = tmp_path / "page.html"
     write_atomically(target, "kept")
     with pytest.raises(FileNotFoundError), atomic_path(target) as partial:
@@ -26,7 +26,7 @@ def test_a_block_that_fails_changes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_many_writers_of_one_file_do_not_disturb_each_other(tmp_path: Path) -> None:
+def test_concurrent_writers_of_one_file_do_not_mix(tmp_path: Path) -> None:
     target = tmp_path / "index.html"
     texts = [str(number) * 10_000 for number in range(200)]
     with ThreadPoolExecutor(8) as pool:
@@ -35,7 +35,7 @@ def test_many_writers_of_one_file_do_not_disturb_each_other(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_a_lock_that_another_holder_keeps_times_out_by_name(tmp_path: Path) -> None:
+def test_a_lock_timeout_names_the_lock(tmp_path: Path) -> None:
     lock = tmp_path / "lock"
     expected = rf"Timed out after 0\.05 s waiting for the lock {lock}"
     with file_lock(lock, 1), pytest.raises(WaitTimeoutError, match=expected), file_lock(lock, 0.05):

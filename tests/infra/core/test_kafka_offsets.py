@@ -1,4 +1,4 @@
-"""Offsets of partitions come from the broker in one way, for a known broker and for one that is away."""
+"""Offsets of partitions, read from a running broker and from one that is not available."""
 
 import socket
 from contextlib import closing
@@ -53,7 +53,7 @@ def test_the_end_of_committed_records_is_before_an_open_transaction(broker: Loca
     assert ends == [0, 1]
 
 
-def test_a_broker_that_is_away_raises_an_error() -> None:
+def test_an_unavailable_broker_raises_an_error() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{unused.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""Names that a user typed: the nearest known one, or where all of them are listed."""
+"""Suggestions for unknown names."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def test_the_nearest_name_is_found(name: str, nearest: str | None) -> None:
     assert find_nearest_name(name, STREAMS) == nearest
 
 
-def test_a_similar_name_is_offered_in_one_sentence() -> None:
+def test_a_similar_name_is_suggested() -> None:
     text = explain_unknown_name("stream", "sensor_minut", STREAMS, "penstock demo --list")
     assert text == "there is no stream 'sensor_minut'. Did you mean 'sensor_minute'?"
 
@@ -34,7 +34,7 @@ def test_a_similar_name_is_offered_in_one_sentence() -> None:
         ([], "there is no stream 'xyz', and no other stream either"),
     ],
 )
-def test_without_a_similar_name_it_says_where_the_names_are_listed(known: list[str], text: str) -> None:
+def test_without_a_similar_name_the_message_says_where_names_are_listed(known: list[str], text: str) -> None:
     assert explain_unknown_name("stream", "xyz", known, "penstock demo --list") == text
 
 

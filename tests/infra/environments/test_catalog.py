@@ -1,4 +1,4 @@
-"""Which environments there are, by their files alone: Terraform is not run here."""
+"""The catalog of environments, read from their files without Terraform."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.infra.environments.errors import BackendMissingError
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> EnvironmentCatalog:
-    for name, backend in (("here", ""), ("far", 'terraform {\n  backend "s3" {}\n}\n')):
+    for name, backend in (("local_state", ""), ("s3_state", 'terraform {\n  backend "s3" {}\n}\n')):
         folder = tmp_path / "infra" / "environments" / name
         folder.mkdir(parents=True)
         (folder / "main.tf").write_text(backend)
@@ -21,23 +21,23 @@ def catalog(tmp_path: Path) -> EnvironmentCatalog:
     return EnvironmentCatalog(tmp_path, tmp_path / ".penstock")
 
 
-def test_an_environment_is_begun_once_its_state_holds_something(catalog: EnvironmentCatalog) -> None:
-    state = catalog.home / "environments" / "here" / "terraform.tfstate"
+def test_an_environment_is_provisioned_once_its_state_has_resources(catalog: EnvironmentCatalog) -> None:
+    state = catalog.home / "environments" / "local_state" / "terraform.tfstate"
     state.parent.mkdir(parents=True)
     assert catalog.provisioned_names() == []
     state.write_text(json.dumps({"resources": []}))
     assert catalog.provisioned_names() == []
     state.write_text(json.dumps({"resources": [{"type": "terraform_data"}]}))
-    assert catalog.provisioned_names() == ["here"]
+    assert catalog.provisioned_names() == ["local_state"]
     state.write_text("cut of")
-    assert catalog.provisioned_names() == ["here"]
+    assert catalog.provisioned_names() == ["local_state"]
 
 
-def test_where_state_is_kept_elsewhere_somebody_has_to_say_where(catalog: EnvironmentCatalog) -> None:
+def test_a_remote_backend_needs_its_configuration_file(catalog: EnvironmentCatalog) -> None:
     with pytest.raises(
-        BackendMissingError, match=r"no .*far/backend\.hcl that says in which. Write bucket, key"
+        BackendMissingError, match=r"no .*s3_state/backend\.hcl that says in which. Write bucket, key"
     ):
-        catalog.open("far")
-    (catalog.directory / "far" / "backend.hcl").write_text('bucket = "ours"\n')
-    assert catalog.open("far").workspace.backend_file == catalog.directory / "far" / "backend.hcl"
-    assert catalog.provisioned_names() == ["far"]
+        catalog.open("s3_state")
+    (catalog.directory / "s3_state" / "backend.hcl").write_text('bucket = "ours"\n')
+    assert catalog.open("s3_state").workspace.backend_file == catalog.directory / "s3_state" / "backend.hcl"
+    assert catalog.provisioned_names() == ["s3_state"]

@@ -1,4 +1,4 @@
-"""What an environment costs, reckoned again by hand."""
+"""The estimated monthly cost of an environment, compared with figures computed by hand."""
 
 from __future__ import annotations
 
@@ -34,54 +34,58 @@ KAFKA = {
 }
 
 
-def cost(kind: str, values: dict[str, object], usage: MonthlyUsage | None = None) -> Decimal:
+def estimate_monthly_usd(kind: str, values: dict[str, object], usage: MonthlyUsage | None = None) -> Decimal:
     return estimate_cost([PlannedResource("it", kind, values)], usage or MonthlyUsage(), PRICES).monthly_usd
 
 
-def test_brokers_cost_their_hours_and_their_disks() -> None:
-    assert cost("aws_msk_cluster", KAFKA) == Decimal("1095.00") + Decimal("30.00")
+def test_brokers_are_charged_for_hours_and_storage() -> None:
+    assert estimate_monthly_usd("aws_msk_cluster", KAFKA) == Decimal("1095.00") + Decimal("30.00")
 
 
-def test_spark_costs_only_while_it_is_busy() -> None:
+def test_spark_is_charged_only_for_hours_of_use() -> None:
     worker = {"cpu": "2 vCPU", "memory": "8 GB"}
     capacity = {
         "initial_capacity_type": "Executor",
         "initial_capacity_config": [{"worker_count": 2, "worker_configuration": [worker]}],
     }
     values: dict[str, object] = {"initial_capacity": [capacity]}
-    assert cost("aws_emrserverless_application", values, MonthlyUsage(spark_hours=100)) == Decimal("36.00")
-    assert cost("aws_emrserverless_application", values, MonthlyUsage(spark_hours=0)) == 0
+    assert estimate_monthly_usd(
+        "aws_emrserverless_application", values, MonthlyUsage(spark_hours=100)
+    ) == Decimal("36.00")
+    assert estimate_monthly_usd("aws_emrserverless_application", values, MonthlyUsage(spark_hours=0)) == 0
 
 
-def test_a_database_in_two_zones_costs_its_own_price() -> None:
+def test_a_database_in_two_zones_has_its_own_price() -> None:
     values = {"multi_az": True, "instance_class": "db", "allocated_storage": 20}
-    assert cost("aws_db_instance", values) == Decimal("146.00") + Decimal("6.00")
+    assert estimate_monthly_usd("aws_db_instance", values) == Decimal("146.00") + Decimal("6.00")
 
 
-def test_an_endpoint_costs_in_each_zone_and_a_gateway_nothing() -> None:
-    assert cost("aws_vpc_endpoint", {"vpc_endpoint_type": "Interface", "subnet_ids": ["a", "b"]}) == Decimal(
-        "14.60"
-    )
-    assert cost("aws_vpc_endpoint", {"vpc_endpoint_type": "Gateway"}) == 0
+def test_an_endpoint_is_charged_per_zone_and_a_gateway_is_free() -> None:
+    assert estimate_monthly_usd(
+        "aws_vpc_endpoint", {"vpc_endpoint_type": "Interface", "subnet_ids": ["a", "b"]}
+    ) == Decimal("14.60")
+    assert estimate_monthly_usd("aws_vpc_endpoint", {"vpc_endpoint_type": "Gateway"}) == 0
 
 
-def test_lines_come_dearest_first_and_add_up() -> None:
+def test_items_are_sorted_by_cost_and_add_up_to_the_total() -> None:
     resources = [
         PlannedResource("key", "aws_kms_key", {}),
         PlannedResource("kafka", "aws_msk_cluster", KAFKA),
         PlannedResource("nothing", "aws_vpc", {}),
         PlannedResource("task", "aws_ecs_task_definition", {"cpu": "512", "memory": "2048"}),
     ]
-    found = estimate_cost(resources, MonthlyUsage(), PRICES)
-    assert [item.address for item in found.items] == ["kafka", "kafka", "task", "key"]
-    assert found.monthly_usd == sum(item.monthly_usd for item in found.items) == Decimal("1147.90")
-    assert (found.region, found.price_date) == ("nowhere-1", "2026-01-01")
+    estimate = estimate_cost(resources, MonthlyUsage(), PRICES)
+    assert [item.address for item in estimate.items] == ["kafka", "kafka", "task", "key"]
+    assert estimate.monthly_usd == sum(item.monthly_usd for item in estimate.items) == Decimal("1147.90")
+    assert (estimate.region, estimate.price_date) == ("nowhere-1", "2026-01-01")
 
 
-def test_a_size_without_a_price_is_named() -> None:
+def test_a_missing_price_is_named() -> None:
     group = {"instance_type": "huge", "storage_info": [{"ebs_storage_info": [{"volume_size": 1}]}]}
     with pytest.raises(PriceTableError, match="kafka/broker_hour/huge"):
-        cost("aws_msk_cluster", {"number_of_broker_nodes": 3, "broker_node_group_info": [group]})
+        estimate_monthly_usd(
+            "aws_msk_cluster", {"number_of_broker_nodes": 3, "broker_node_group_info": [group]}
+        )
 
 
 def test_the_shipped_table_has_a_price_for_every_default() -> None:
@@ -93,7 +97,7 @@ def test_the_shipped_table_has_a_price_for_every_default() -> None:
     )
 
 
-def test_every_group_of_prices_says_where_it_is_from_and_whether_it_was_compared() -> None:
+def test_every_price_group_names_its_source_and_verification() -> None:
     document = yaml.safe_load(PRICES_FILE.read_text("utf-8"))
     assert document["sources"].keys() == document["prices"].keys()
     for group, source in document["sources"].items():
@@ -102,19 +106,19 @@ def test_every_group_of_prices_says_where_it_is_from_and_whether_it_was_compared
         assert source["compared"] == "never" or source["compared"] >= document["date"], group
 
 
-def test_an_estimate_says_which_prices_nobody_compared_and_what_it_leaves_out() -> None:
-    found = estimate_cost([], MonthlyUsage(), read_price_table())
-    never = {
-        g
-        for g, s in yaml.safe_load(PRICES_FILE.read_text("utf-8"))["sources"].items()
-        if s["compared"] == "never"
+def test_an_estimate_lists_unverified_prices_and_excluded_costs() -> None:
+    estimate = estimate_cost([], MonthlyUsage(), read_price_table())
+    unverified = {
+        group
+        for group, source in yaml.safe_load(PRICES_FILE.read_text("utf-8"))["sources"].items()
+        if source["compared"] == "never"
     }
-    assert set(found.unverified_prices) == never
-    assert never == {"spark", "warehouse", "key_month", "secret_month", "alarm_month"}
-    assert any("file system" in one for one in found.excluded_costs)
+    assert set(estimate.unverified_prices) == unverified
+    assert unverified == {"spark", "warehouse", "key_month", "secret_month", "alarm_month"}
+    assert any("file system" in cost for cost in estimate.excluded_costs)
 
 
-def test_a_table_that_is_no_table_is_refused(tmp_path: Path) -> None:
+def test_a_malformed_price_table_is_refused(tmp_path: Path) -> None:
     (tmp_path / "prices.yaml").write_text("- 1\n")
     with pytest.raises(PriceTableError, match="cannot be read"):
         read_price_table(tmp_path / "prices.yaml")

@@ -1,4 +1,4 @@
-"""Plan, approve, apply, drift and outputs of an environment, with real Terraform and small HCL."""
+"""Plans, approvals, drift and outputs of an environment, with real Terraform and small HCL."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ pytestmark = pytest.mark.whole  # dozens of Terraform runs, a second each
 
 NOON = datetime(2026, 11, 18, 12, tzinfo=UTC)
 
-# What a file says is what is there: another content is drift, as a process that is gone would be.
+# The content of a file stands for the actual infrastructure: if it changes, that is drift.
 MAIN = """
-variable "seen" { type = string }
-locals { there = fileexists(var.seen) ? trimspace(file(var.seen)) : "nothing" }
-resource "terraform_data" "it" { triggers_replace = local.there }
+variable "infrastructure" { type = string }
+locals { actual = fileexists(var.infrastructure) ? trimspace(file(var.infrastructure)) : "nothing" }
+resource "terraform_data" "it" { triggers_replace = local.actual }
 """
 OUTPUTS = """
 output "kafka" {
@@ -45,8 +45,8 @@ output "control_store" { value = { url = "sqlite:///control.db", secret = "" } }
 
 
 @pytest.fixture
-def seen(tmp_path: Path) -> Path:
-    return tmp_path / "seen"
+def infrastructure_file(tmp_path: Path) -> Path:
+    return tmp_path / "infrastructure"
 
 
 @pytest.fixture
@@ -60,74 +60,76 @@ def catalog(tmp_path: Path) -> EnvironmentCatalog:
 
 
 @pytest.fixture
-def one(catalog: EnvironmentCatalog, seen: Path) -> Environment:
-    return catalog.open("one", {"seen": str(seen)})
+def environment(catalog: EnvironmentCatalog, infrastructure_file: Path) -> Environment:
+    return catalog.open("one", {"infrastructure": str(infrastructure_file)})
 
 
-def test_environments_are_found_by_their_folders(catalog: EnvironmentCatalog) -> None:
+def test_each_folder_is_an_environment(catalog: EnvironmentCatalog) -> None:
     assert catalog.names() == ["one", "two"]
     with pytest.raises(UnknownEnvironmentError, match="known names: one, two"):
         catalog.open("three")
 
 
-def test_a_plan_waits_until_it_is_applied_or_dropped(one: Environment) -> None:
-    first = one.plan()
-    assert [plan.plan_id for plan in one.load_plans()] == [first.plan_id]
-    one.drop_plan(first.plan_id)
-    assert list(one.load_plans()) == []
-    second = one.plan()
-    one.apply(second.plan_id)
-    assert list(one.load_plans()) == []
+def test_a_plan_is_stored_until_it_is_applied_or_dropped(environment: Environment) -> None:
+    first = environment.plan()
+    assert [plan.plan_id for plan in environment.load_plans()] == [first.plan_id]
+    environment.drop_plan(first.plan_id)
+    assert list(environment.load_plans()) == []
+    second = environment.plan()
+    environment.apply(second.plan_id)
+    assert list(environment.load_plans()) == []
 
 
-def test_only_a_plan_that_was_approved_is_applied_where_that_is_asked_for(one: Environment) -> None:
-    plan = one.plan()
+def test_an_unapproved_plan_is_refused_if_approval_is_required(environment: Environment) -> None:
+    plan = environment.plan()
     with pytest.raises(NotApprovedError, match="1 to create"):
-        one.apply(plan.plan_id, require_approval=True)
-    assert one.workspace.list_resources() == ()
-    approval = one.approve(plan.plan_id, "ann", NOON)
-    assert one.find_approval(plan.plan_id) == approval
+        environment.apply(plan.plan_id, require_approval=True)
+    assert environment.workspace.list_resources() == ()
+    approval = environment.approve(plan.plan_id, "ann", NOON)
+    assert environment.find_approval(plan.plan_id) == approval
     assert (approval.approver, approval.approved_at) == ("ann", NOON)
-    one.apply(plan.plan_id, require_approval=True)
-    assert one.workspace.list_resources() == ("terraform_data.it",)
+    environment.apply(plan.plan_id, require_approval=True)
+    assert environment.workspace.list_resources() == ("terraform_data.it",)
 
 
-def test_an_approval_is_of_one_plan(one: Environment, seen: Path) -> None:
-    old = one.plan()
-    one.approve(old.plan_id, "ann", NOON)
-    seen.write_text("something")
-    new = one.plan()
+def test_an_approval_applies_to_one_plan_only(environment: Environment, infrastructure_file: Path) -> None:
+    old = environment.plan()
+    environment.approve(old.plan_id, "ann", NOON)
+    infrastructure_file.write_text("something")
+    new = environment.plan()
     with pytest.raises(NotApprovedError):
-        one.apply(new.plan_id, require_approval=True)
+        environment.apply(new.plan_id, require_approval=True)
 
 
-def test_what_was_never_planned_cannot_be_applied(one: Environment) -> None:
+def test_an_unknown_plan_cannot_be_applied(environment: Environment) -> None:
     with pytest.raises(UnknownPlanError):
-        one.apply("0123456789ab")
+        environment.apply("0123456789ab")
 
 
-def test_drift_is_what_differs_from_what_was_applied(one: Environment, seen: Path) -> None:
-    seen.write_text("broker 1 runs")
-    one.apply(one.plan().plan_id)
-    assert not one.find_drift()
-    seen.unlink()
-    drift = one.find_drift()
+def test_drift_lists_differences_from_the_applied_state(
+    environment: Environment, infrastructure_file: Path
+) -> None:
+    infrastructure_file.write_text("broker 1 runs")
+    environment.apply(environment.plan().plan_id)
+    assert not environment.find_drift()
+    infrastructure_file.unlink()
+    drift = environment.find_drift()
     assert [(change.address, change.action) for change in drift.changes] == [
         ("terraform_data.it", PlanAction.REPLACE)
     ]
-    assert list(one.load_plans()) == []
+    assert list(environment.load_plans()) == []
 
 
-def test_an_environment_that_was_not_applied_has_neither_drift_nor_outputs(one: Environment) -> None:
+def test_an_environment_that_was_not_applied_has_neither_drift_nor_outputs(environment: Environment) -> None:
     with pytest.raises(NotAppliedError, match="Apply it first"):
-        one.find_drift()
+        environment.find_drift()
     with pytest.raises(NotAppliedError, match="Apply it first"):
-        one.read_outputs()
+        environment.read_outputs()
 
 
-def test_outputs_are_typed_and_give_the_platforms_settings(one: Environment) -> None:
-    one.apply(one.plan().plan_id)
-    outputs = one.read_outputs()
+def test_outputs_are_typed_and_map_to_platform_settings(environment: Environment) -> None:
+    environment.apply(environment.plan().plan_id)
+    outputs = environment.read_outputs()
     assert isinstance(outputs, EnvironmentOutputs)
     assert outputs.kafka.security.secrets == {"host": "/host"}
     assert platform_settings(outputs) == {
@@ -143,30 +145,30 @@ def test_outputs_are_typed_and_give_the_platforms_settings(one: Environment) -> 
     }
 
 
-def test_outputs_of_another_form_are_refused(catalog: EnvironmentCatalog, seen: Path) -> None:
+def test_malformed_outputs_are_refused(catalog: EnvironmentCatalog, infrastructure_file: Path) -> None:
     path = catalog.directory / "one" / "outputs.tf"
     path.write_text(OUTPUTS.replace('root = "/warehouse"', "root = 7"))
-    one = catalog.open("one", {"seen": str(seen)})
-    one.apply(one.plan().plan_id)
+    environment = catalog.open("one", {"infrastructure": str(infrastructure_file)})
+    environment.apply(environment.plan().plan_id)
     with pytest.raises(OutputError, match=r"warehouse\.root"):
-        one.read_outputs()
+        environment.read_outputs()
 
 
-def test_destroying_goes_by_a_plan_too(one: Environment) -> None:
-    one.apply(one.plan().plan_id)
-    plan = one.plan(destroy=True)
+def test_an_environment_is_destroyed_by_a_plan(environment: Environment) -> None:
+    environment.apply(environment.plan().plan_id)
+    plan = environment.plan(destroy=True)
     assert plan.count_actions(PlanAction.DELETE) == 1
-    one.apply(plan.plan_id)
-    assert one.workspace.list_resources() == ()
+    environment.apply(plan.plan_id)
+    assert environment.workspace.list_resources() == ()
 
 
-def test_a_home_elsewhere_holds_the_state_of_what_runs_here(
-    catalog: EnvironmentCatalog, tmp_path: Path
-) -> None:
+def test_the_state_of_a_local_environment_is_in_its_home(catalog: EnvironmentCatalog, tmp_path: Path) -> None:
     (catalog.directory / "one").rename(catalog.directory / "local")
     main = catalog.directory / "local" / "main.tf"
     main.write_text(MAIN + 'variable "home" { type = string }\nterraform {\n  backend "local" {}\n}\n')
-    there = EnvironmentCatalog(tmp_path, tmp_path / "elsewhere").open("local", {"seen": "/none"})
-    there.apply(there.plan().plan_id)
+    elsewhere = EnvironmentCatalog(tmp_path, tmp_path / "elsewhere").open(
+        "local", {"infrastructure": "/none"}
+    )
+    elsewhere.apply(elsewhere.plan().plan_id)
     assert (tmp_path / "elsewhere" / "environments" / "local" / "terraform.tfstate").is_file()
-    assert there.workspace.variables["home"] == str(tmp_path / "elsewhere")
+    assert elsewhere.workspace.variables["home"] == str(tmp_path / "elsewhere")

@@ -1,4 +1,4 @@
-"""Folders with real HCL, driven by each engine that this machine has."""
+"""Terraform workspaces, run with each engine of this machine."""
 
 from __future__ import annotations
 
@@ -19,14 +19,12 @@ from penstock.infra.terraform import (
 from penstock.infra.terraform.engines import SYSTEM_PROGRAMS
 
 MakeWorkspace = Callable[..., TerraformWorkspace]
-
-
 INSTALLED = [program for program in SYSTEM_PROGRAMS if shutil.which(program)]
 
 
 @pytest.fixture(params=["embedded", *INSTALLED])
 def engine(request: pytest.FixtureRequest) -> TerraformEngine:
-    """Each engine of this machine in turn; test_engines_and_mirrors.py names those that it lacks."""
+    """Each engine of this machine; test_engines.py skips by name the ones that are missing."""
     return embedded_engine() if request.param == "embedded" else system_engine(request.param)
 
 
@@ -39,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def workspace(folder: Path, tmp_path: Path) -> MakeWorkspace:
-    """Write HCL into a folder and drive it: `workspace(hcl, engine=…, **fields of Workspace)`."""
+    """Open a workspace of HCL: `workspace(hcl, engine=…, **fields of TerraformWorkspace)`."""
 
     def make(hcl: str, engine: TerraformEngine | None = None, **fields: object) -> TerraformWorkspace:
         (folder / "main.tf").write_text(hcl)

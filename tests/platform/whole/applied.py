@@ -7,8 +7,8 @@ from functools import cached_property
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
-from tests.infra.terraform.checkouts import copy_environments
-from tests.infra.terraform.searching import holding
+from tests.infra.environments.environment_copies import copy_environments
+from tests.infra.environments.secret_search import find_files_with_values
 from tests.platform.whole.stack import ScratchStack
 
 from penstock.infra.environments import EnvironmentCatalog, EnvironmentOutputs
@@ -82,7 +82,7 @@ class AppliedStack(ScratchStack):
     def files_with_a_secret(self) -> list[Path]:
         """Every file of the checkout, logs and Dagster's storage among them, in which a secret stands."""
         files = [path for path in self.root.rglob("*") if path.is_file() and not path.is_symlink()]
-        return holding(files, set(self.secrets().values()))
+        return find_files_with_values(files, set(self.secrets().values()))
 
     def command_lines_with_a_secret(self) -> list[str]:
         """The command line of every process of this machine in which a secret stands."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 from sqlalchemy import create_engine
-from tests.infra.terraform.checkouts import PORTS, block_of_ports
+from tests.infra.environments.environment_copies import PORT_COUNT, find_first_port
 from tests.platform.conftest import SERVERS
 from tests.platform.whole.applied import NAME, AppliedStack
 from tests.platform.whole.killing import counted_once
@@ -39,7 +39,7 @@ def executors(stack: AppliedStack) -> list[psutil.Process]:
 
 @pytest.fixture(scope="module")
 def first_port() -> int:
-    return block_of_ports()
+    return find_first_port()
 
 
 @pytest.fixture(scope="module")
@@ -167,5 +167,5 @@ def test_destroy_leaves_no_process_port_or_file(stack: AppliedStack, first_port:
     assert (stack.root / "penstock.toml").read_text("utf-8").strip() == ""
     lines = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]
     assert [line for line in lines if str(stack.root) in line] == []
-    assert [n for n in range(PORTS) if accepts_connections(LOCALHOST, first_port + n, 0.05)] == []
+    assert [n for n in range(PORT_COUNT) if accepts_connections(LOCALHOST, first_port + n, 0.05)] == []
     assert not stack.run_folder.exists()

@@ -1,4 +1,4 @@
-"""What tests of the process manager share."""
+"""Helpers for tests of the process manager."""
 
 from collections.abc import Callable
 
@@ -7,9 +7,8 @@ import psutil
 from penstock.infra.processes import ProcessManager, Program
 
 MakeProgram = Callable[..., Program]
-Left = Callable[[], list[psutil.Process]]
+ListProcesses = Callable[[], list[psutil.Process]]
 
 
-def state_of(manager: ProcessManager, name: str) -> str:
-    """What the manager says of one of its programs."""
+def program_state(manager: ProcessManager, name: str) -> str:
     return next(status.state for status in manager.list_statuses() if status.name == name)

@@ -1,6 +1,6 @@
-"""The environment `aws`, applied, changed and destroyed: real Terraform, real provider, moto.
+"""The life cycle of the environment `aws`: real Terraform and provider, simulated AWS.
 
-The tests are one story and run in their order; each states what holds at its point.
+The tests build on each other and run in this order.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ pytestmark = [pytest.mark.whole, pytest.mark.timeout(900)]
 Environment = Callable[..., TerraformWorkspace]
 
 
-def values(plan: TerraformPlan, kind: str) -> list[dict[str, Any]]:
+def find_values(plan: TerraformPlan, kind: str) -> list[dict[str, Any]]:
     return [resource.values for resource in plan.resources if resource.kind == kind]
 
 
-def statements(plan: TerraformPlan) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every statement of every policy, of roles, keys, buckets and topics alike."""
+def find_statements(plan: TerraformPlan) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every statement of every policy, with the address of its resource."""
     for resource in plan.resources:
         for name in ("policy", "assume_role_policy"):
             text = resource.values.get(name)
@@ -44,7 +44,7 @@ def as_list(value: str | list[str]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def first_plan(environment: Environment) -> TerraformPlan:
-    """The plan of an environment that is not there yet."""
+    """The plan of an environment that was never applied."""
     return environment().plan()
 
 
@@ -56,8 +56,8 @@ def applied(environment: Environment, first_plan: TerraformPlan) -> TerraformWor
 
 
 @pytest.fixture(scope="module")
-def settled(applied: TerraformWorkspace) -> TerraformPlan:
-    """The plan right after the apply: it knows every value."""
+def plan_after_apply(applied: TerraformWorkspace) -> TerraformPlan:
+    """The plan after the apply, in which every value is known."""
     return applied.plan()
 
 
@@ -66,11 +66,11 @@ def test_a_first_plan_only_creates(first_plan: TerraformPlan) -> None:
     assert first_plan.count_actions(PlanAction.CREATE) == len(creating) > 80
 
 
-def test_a_plan_right_after_apply_shows_no_change(settled: TerraformPlan) -> None:
-    assert settled.is_empty, [(c.address, c.action, c.values) for c in settled.changes]
+def test_a_plan_right_after_apply_shows_no_change(plan_after_apply: TerraformPlan) -> None:
+    assert plan_after_apply.is_empty, [(c.address, c.action, c.values) for c in plan_after_apply.changes]
 
 
-def test_outputs_have_the_form_of_every_environment(applied: TerraformWorkspace) -> None:
+def test_outputs_have_the_common_form(applied: TerraformWorkspace) -> None:
     outputs = {name: output.value for name, output in applied.read_outputs().items()}
     assert outputs["kafka"]["brokers"] == [
         f"b-{n}.penstock.kafka.eu-west-1.amazonaws.com:9096" for n in (1, 2, 3)
@@ -85,11 +85,11 @@ def test_outputs_have_the_form_of_every_environment(applied: TerraformWorkspace)
     }
 
 
-def test_outputs_give_all_settings_that_the_platform_needs_there(
+def test_outputs_contain_all_settings_of_the_platform(
     applied: TerraformWorkspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What `penstock env use aws` writes, read as every command reads it, and used as a client uses it."""
-    forget_settings(monkeypatch)
+    """The settings that `penstock env use aws` writes are loaded and used by a Kafka client."""
+    clear_settings_variables(monkeypatch)
     monkeypatch.setenv("PENSTOCK_ROOT", str(tmp_path))
     text = apply_settings("", platform_settings(parse_outputs(applied.read_outputs())), "aws")
     (tmp_path / "penstock.toml").write_text(text)
@@ -104,38 +104,38 @@ def test_outputs_give_all_settings_that_the_platform_needs_there(
         assert client["sasl.mechanism"] == "SCRAM-SHA-512"
 
 
-def containers(plan: TerraformPlan) -> dict[str, dict[str, Any]]:
-    """Every task's container, by its service's name."""
-    found = [
+def find_containers(plan: TerraformPlan) -> dict[str, dict[str, Any]]:
+    """Return the container of each task by the name of its service."""
+    definitions = [
         container
-        for definition in values(plan, "aws_ecs_task_definition")
+        for definition in find_values(plan, "aws_ecs_task_definition")
         for container in json.loads(definition["container_definitions"])
     ]
-    return {container["name"]: container for container in found}
+    return {container["name"]: container for container in definitions}
 
 
-def forget_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def clear_settings_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("PENSTOCK_")]:
         monkeypatch.delenv(name)
 
 
-def told_settings(container: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """The platform's settings as the container's variables make them."""
-    forget_settings(monkeypatch)
-    for one in container["environment"]:
-        monkeypatch.setenv(one["name"], one["value"])
+def load_container_settings(container: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Load the platform's settings from the variables of a container."""
+    clear_settings_variables(monkeypatch)
+    for variable in container["environment"]:
+        monkeypatch.setenv(variable["name"], variable["value"])
     loaded = load_settings()
     assert loaded.unknown_warnings == ()
     return loaded.settings
 
 
-def test_host_and_dagsters_code_are_told_by_settings_that_the_platform_has(
-    settled: TerraformPlan, monkeypatch: pytest.MonkeyPatch
+def test_containers_have_valid_platform_settings(
+    plan_after_apply: TerraformPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = containers(settled)
-    assert found.keys() == {"host", "code", "webserver", "daemon"}
+    containers = find_containers(plan_after_apply)
+    assert containers.keys() == {"host", "code", "webserver", "daemon"}
     for name in ("host", "code"):
-        settings = told_settings(found[name], monkeypatch)
+        settings = load_container_settings(containers[name], monkeypatch)
         assert settings.kafka.bootstrap == ",".join(
             f"b-{n}.penstock.kafka.eu-west-1.amazonaws.com:9096" for n in (1, 2, 3)
         )
@@ -145,14 +145,17 @@ def test_host_and_dagsters_code_are_told_by_settings_that_the_platform_has(
         assert "/penstock?sslmode=verify-full&" in settings.control_url
         assert settings.home == Path("/var/lib/penstock")
     for name in ("code", "webserver", "daemon"):
-        storage = str(told_settings(found[name], monkeypatch).dagster.storage_url)
+        storage = str(load_container_settings(containers[name], monkeypatch).dagster.storage_url)
         assert storage.startswith("postgresql://dagster@")
         assert "/dagster?sslmode=verify-full&" in storage
 
 
-def test_host_and_runs_share_a_home_that_outlives_their_tasks(settled: TerraformPlan) -> None:
-    (system,), (door,) = values(settled, "aws_efs_file_system"), values(settled, "aws_efs_access_point")
-    for definition in values(settled, "aws_ecs_task_definition"):
+def test_host_and_runs_share_a_persistent_home(plan_after_apply: TerraformPlan) -> None:
+    (system,), (access_point,) = (
+        find_values(plan_after_apply, "aws_efs_file_system"),
+        find_values(plan_after_apply, "aws_efs_access_point"),
+    )
+    for definition in find_values(plan_after_apply, "aws_ecs_task_definition"):
         (container,) = json.loads(definition["container_definitions"])
         mounted = {mount["sourceVolume"]: mount["containerPath"] for mount in container["mountPoints"]}
         shared = [volume for volume in definition["volume"] if volume["name"] == "home"]
@@ -160,9 +163,14 @@ def test_host_and_runs_share_a_home_that_outlives_their_tasks(settled: Terraform
             assert (mounted, shared) == ({"tmp": "/tmp"}, [])
             continue
         assert mounted == {"tmp": "/tmp", "home": "/var/lib/penstock"}
-        (how,) = shared[0]["efs_volume_configuration"]
-        assert (how["file_system_id"], how["transit_encryption"]) == (system["id"], "ENABLED")
-        assert how["authorization_config"] == [{"access_point_id": door["id"], "iam": "ENABLED"}]
+        (configuration,) = shared[0]["efs_volume_configuration"]
+        assert (configuration["file_system_id"], configuration["transit_encryption"]) == (
+            system["id"],
+            "ENABLED",
+        )
+        assert configuration["authorization_config"] == [
+            {"access_point_id": access_point["id"], "iam": "ENABLED"}
+        ]
 
 
 SECRETS = {
@@ -173,89 +181,105 @@ SECRETS = {
 }
 
 
-def test_a_service_is_handed_its_own_secrets_and_may_hand_over_no_other(settled: TerraformPlan) -> None:
-    found = containers(settled)
-    named = {name: {one["name"] for one in container["secrets"]} for name, container in found.items()}
-    assert named == SECRETS
-    policies = {policy["role"]: policy["policy"] for policy in values(settled, "aws_iam_role_policy")}
-    for name, container in found.items():
-        handed = {arn(one["valueFrom"]) for one in container["secrets"]}
+def test_a_service_can_read_only_its_own_secrets(plan_after_apply: TerraformPlan) -> None:
+    containers = find_containers(plan_after_apply)
+    secret_names = {
+        name: {secret["name"] for secret in container["secrets"]} for name, container in containers.items()
+    }
+    assert secret_names == SECRETS
+    policies = {
+        policy["role"]: policy["policy"] for policy in find_values(plan_after_apply, "aws_iam_role_policy")
+    }
+    for name, container in containers.items():
+        referenced = {secret_arn(secret["valueFrom"]) for secret in container["secrets"]}
         allowed = {
             resource
             for statement in json.loads(policies[f"penstock-start-{name}"])["Statement"]
             if statement["Action"] == "secretsmanager:GetSecretValue"
             for resource in as_list(statement["Resource"])
         }
-        assert allowed == handed
+        assert allowed == referenced
 
 
-def arn(place: str) -> str:
-    """A secret's ARN out of a place, which may name a key inside it."""
-    return ":".join(place.split(":")[:7])
+def secret_arn(reference: str) -> str:
+    """Return the ARN of a secret reference, which may name a key of the secret."""
+    return ":".join(reference.split(":")[:7])
 
 
-def test_each_service_wears_a_group_of_its_own(settled: TerraformPlan) -> None:
-    groups = {group["id"]: group["name"] for group in values(settled, "aws_security_group")}
-    worn = {
-        service["name"]: [groups[one] for one in service["network_configuration"][0]["security_groups"]]
-        for service in values(settled, "aws_ecs_service")
+def test_each_service_has_its_own_security_group(plan_after_apply: TerraformPlan) -> None:
+    groups = {group["id"]: group["name"] for group in find_values(plan_after_apply, "aws_security_group")}
+    group_names = {
+        service["name"]: [
+            groups[group_id] for group_id in service["network_configuration"][0]["security_groups"]
+        ]
+        for service in find_values(plan_after_apply, "aws_ecs_service")
     }
-    assert worn == {name: [f"penstock-{name}"] for name in ("host", "code", "webserver", "daemon")}
+    assert group_names == {name: [f"penstock-{name}"] for name in ("host", "code", "webserver", "daemon")}
 
 
-def test_nothing_is_started_before_its_secrets_have_values(settled: TerraformPlan) -> None:
-    assert {service["desired_count"] for service in values(settled, "aws_ecs_service")} == {0}
+def test_no_service_starts_before_its_secrets_have_values(plan_after_apply: TerraformPlan) -> None:
+    assert {service["desired_count"] for service in find_values(plan_after_apply, "aws_ecs_service")} == {0}
 
 
-def test_no_policy_allows_a_wildcard_action(settled: TerraformPlan) -> None:
-    found = list(statements(settled))
-    assert len(found) > 20
-    for address, statement in found:
+def test_no_policy_allows_a_wildcard_action(plan_after_apply: TerraformPlan) -> None:
+    statements = list(find_statements(plan_after_apply))
+    assert len(statements) > 20
+    for address, statement in statements:
         if statement["Effect"] == "Allow":
             assert not [a for a in as_list(statement["Action"]) if "*" in a], address
             assert statement.get("Principal") != "*", address
-            everybody = statement.get("Principal", {}).get("AWS") == "*"
-            assert not everybody or "aws_vpc_endpoint" in address, address
+            allows_everybody = statement.get("Principal", {}).get("AWS") == "*"
+            assert not allows_everybody or "aws_vpc_endpoint" in address, address
 
 
-def test_nothing_is_public(settled: TerraformPlan) -> None:
-    rules = values(settled, "aws_vpc_security_group_ingress_rule")
+def test_nothing_is_public(plan_after_apply: TerraformPlan) -> None:
+    rules = find_values(plan_after_apply, "aws_vpc_security_group_ingress_rule")
     assert rules
     assert not [rule for rule in rules if rule["cidr_ipv4"] or rule["cidr_ipv6"]]
-    assert not [subnet for subnet in values(settled, "aws_subnet") if subnet["map_public_ip_on_launch"]]
-    assert not values(settled, "aws_internet_gateway")
-    assert not values(settled, "aws_nat_gateway")
-    assert not values(settled, "aws_route")
-    assert [database["publicly_accessible"] for database in values(settled, "aws_db_instance")] == [False]
-    blocks = values(settled, "aws_s3_bucket_public_access_block")
-    assert len(blocks) == len(values(settled, "aws_s3_bucket"))
+    assert not [
+        subnet for subnet in find_values(plan_after_apply, "aws_subnet") if subnet["map_public_ip_on_launch"]
+    ]
+    assert not find_values(plan_after_apply, "aws_internet_gateway")
+    assert not find_values(plan_after_apply, "aws_nat_gateway")
+    assert not find_values(plan_after_apply, "aws_route")
+    assert [
+        database["publicly_accessible"] for database in find_values(plan_after_apply, "aws_db_instance")
+    ] == [False]
+    blocks = find_values(plan_after_apply, "aws_s3_bucket_public_access_block")
+    assert len(blocks) == len(find_values(plan_after_apply, "aws_s3_bucket"))
     assert all(
         block[name] for block in blocks for name in block if name.startswith(("block", "ignore", "res"))
     )
 
 
-def test_everything_is_encrypted_with_the_customers_key(settled: TerraformPlan) -> None:
-    (key,) = values(settled, "aws_kms_key")
-    own = key["arn"]
-    (cluster,) = values(settled, "aws_msk_cluster")
-    assert cluster["encryption_info"][0]["encryption_at_rest_kms_key_arn"] == own
-    (database,) = values(settled, "aws_db_instance")
+def test_everything_is_encrypted_with_the_customer_key(plan_after_apply: TerraformPlan) -> None:
+    (key,) = find_values(plan_after_apply, "aws_kms_key")
+    key_arn = key["arn"]
+    (cluster,) = find_values(plan_after_apply, "aws_msk_cluster")
+    assert cluster["encryption_info"][0]["encryption_at_rest_kms_key_arn"] == key_arn
+    (database,) = find_values(plan_after_apply, "aws_db_instance")
     assert database["storage_encrypted"]
-    assert {database["kms_key_id"], database["performance_insights_kms_key_id"]} == {own}
-    assert {group["kms_key_id"] for group in values(settled, "aws_cloudwatch_log_group")} == {own}
-    assert {secret["kms_key_id"] for secret in values(settled, "aws_secretsmanager_secret")} == {own}
-    (home,) = values(settled, "aws_efs_file_system")
-    assert (home["encrypted"], home["kms_key_id"]) == (True, own)
-    assert {topic["kms_master_key_id"] for topic in values(settled, "aws_sns_topic")} == {own}
+    assert {database["kms_key_id"], database["performance_insights_kms_key_id"]} == {key_arn}
+    assert {group["kms_key_id"] for group in find_values(plan_after_apply, "aws_cloudwatch_log_group")} == {
+        key_arn
+    }
+    assert {
+        secret["kms_key_id"] for secret in find_values(plan_after_apply, "aws_secretsmanager_secret")
+    } == {key_arn}
+    (home,) = find_values(plan_after_apply, "aws_efs_file_system")
+    assert (home["encrypted"], home["kms_key_id"]) == (True, key_arn)
+    assert {topic["kms_master_key_id"] for topic in find_values(plan_after_apply, "aws_sns_topic")} == {
+        key_arn
+    }
 
 
-def test_everything_says_which_environment_it_belongs_to(settled: TerraformPlan) -> None:
-    for resource in settled.resources:
+def test_every_resource_is_tagged_with_its_environment(plan_after_apply: TerraformPlan) -> None:
+    for resource in plan_after_apply.resources:
         tags = resource.values.get("tags_all")
         assert tags is None or tags.get("environment") == "penstock", resource.address
 
 
-def test_the_state_is_in_the_bucket_and_holds_no_password(applied: TerraformWorkspace, aws: Any) -> None:
+def test_the_state_is_in_the_bucket_without_passwords(applied: TerraformWorkspace, aws: Any) -> None:
     import boto3
 
     client = boto3.client(
@@ -271,7 +295,7 @@ def test_the_state_is_in_the_bucket_and_holds_no_password(applied: TerraformWork
     assert "secret_string" not in state
 
 
-def test_growing_changes_in_place(applied: TerraformWorkspace, environment: Environment) -> None:
+def test_scaling_up_changes_resources_in_place(applied: TerraformWorkspace, environment: Environment) -> None:
     larger = environment(brokers=6, broker_storage_gb=300, workers=3, monthly_usd=3000)
     plan = larger.plan()
     changes = {(change.kind, change.action) for change in plan.changes if change.has_effect}
@@ -281,15 +305,15 @@ def test_growing_changes_in_place(applied: TerraformWorkspace, environment: Envi
         ("aws_budgets_budget", PlanAction.UPDATE),
         ("aws_cloudwatch_metric_alarm", PlanAction.CREATE),
     }
-    assert plan.count_actions(PlanAction.CREATE) == 3, "each new broker's disk is watched"
+    assert plan.count_actions(PlanAction.CREATE) == 3, "each new broker has an alarm for its disk"
     larger.apply(plan)
     again = larger.plan()
     assert again.is_empty
-    (cluster,) = values(again, "aws_msk_cluster")
+    (cluster,) = find_values(again, "aws_msk_cluster")
     assert cluster["number_of_broker_nodes"] == 6
 
 
-def test_users_are_given_to_kafka_and_services_start_once_their_secrets_have_values(
+def test_kafka_users_are_added_and_services_start_once_secrets_have_values(
     applied: TerraformWorkspace, environment: Environment
 ) -> None:
     filled = environment(
@@ -307,22 +331,22 @@ def test_users_are_given_to_kafka_and_services_start_once_their_secrets_have_val
     filled.apply(plan)
     again = filled.plan()
     assert again.is_empty
-    assert {service["desired_count"] for service in values(again, "aws_ecs_service")} == {1}
+    assert {service["desired_count"] for service in find_values(again, "aws_ecs_service")} == {1}
 
 
-def test_who_logs_in_by_role_gets_no_password_and_starts_no_service_of_ours(environment: Environment) -> None:
+def test_iam_authentication_uses_no_passwords_and_starts_no_services(environment: Environment) -> None:
     plan = environment(kafka_authentication="iam", secrets_filled=True).plan()
-    assert {service["desired_count"] for service in values(plan, "aws_ecs_service")} == {0}
-    for container in values(plan, "aws_ecs_task_definition"):
+    assert {service["desired_count"] for service in find_values(plan, "aws_ecs_service")} == {0}
+    for container in find_values(plan, "aws_ecs_task_definition"):
         assert "KAFKA_" not in str(container["container_definitions"]).replace("PENSTOCK_KAFKA__", "")
 
 
-def test_a_bad_name_is_refused_before_anything_is_asked(environment: Environment) -> None:
+def test_an_invalid_name_is_refused_by_the_plan(environment: Environment) -> None:
     with pytest.raises(PlanFailedError, match="3 to 21 small letters"):
         environment(name="Not_A_Name").plan()
 
 
-def test_destroy_leaves_nothing(environment: Environment, aws: Any) -> None:
+def test_destroy_removes_every_resource(environment: Environment, aws: Any) -> None:
     workspace = environment(secrets_filled=True)
     workspace.apply(workspace.plan(destroy=True))
     assert workspace.list_resources() == ()

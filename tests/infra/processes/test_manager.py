@@ -1,4 +1,4 @@
-"""The process manager with real processes: started, changed, stopped."""
+"""Start, change and stop of real programs."""
 
 import signal
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.infra.keeping import Left, MakeProgram, state_of
+from tests.infra.processes.process_states import ListProcesses, MakeProgram, program_state
 
 from penstock.core.errors import WaitTimeoutError
 from penstock.infra.errors import ProcessManagerError
@@ -16,8 +16,8 @@ from penstock.infra.processes import ProcessManager, Program
 pytestmark = pytest.mark.whole
 
 
-def test_programs_run_and_stop_and_nothing_is_left(
-    manager: ProcessManager, python_program: MakeProgram, left: Left
+def test_programs_start_and_stop_without_remaining_processes(
+    manager: ProcessManager, python_program: MakeProgram, list_remaining_processes: ListProcesses
 ) -> None:
     manager.start([python_program("one"), python_program("two")])
     assert [(status.name, status.ready) for status in manager.list_statuses()] == [
@@ -26,10 +26,15 @@ def test_programs_run_and_stop_and_nothing_is_left(
     ]
     assert set(manager.list_pids()) == {"one", "two", "manager"}
     manager.stop()
-    assert (manager.is_running(), manager.list_statuses(), manager.list_pids(), left()) == (False, [], {}, [])
+    assert (
+        manager.is_running(),
+        manager.list_statuses(),
+        manager.list_pids(),
+        list_remaining_processes(),
+    ) == (False, [], {}, [])
 
 
-def test_starting_again_changes_nothing_that_is_right(
+def test_a_second_start_leaves_running_programs_alone(
     manager: ProcessManager, python_program: MakeProgram
 ) -> None:
     programs = [python_program("one"), python_program("two")]
@@ -39,7 +44,7 @@ def test_starting_again_changes_nothing_that_is_right(
     assert manager.list_pids() == before
 
 
-def test_starting_again_restarts_what_changed_and_stops_what_is_gone(
+def test_a_second_start_restarts_changed_programs_and_stops_removed_ones(
     manager: ProcessManager, python_program: MakeProgram
 ) -> None:
     manager.start([python_program("same"), python_program("changed"), python_program("gone")])
@@ -54,33 +59,33 @@ def test_starting_again_restarts_what_changed_and_stops_what_is_gone(
     assert not psutil.pid_exists(before["gone"])
 
 
-def test_stopping_what_does_not_run_is_no_error(manager: ProcessManager) -> None:
+def test_stopping_twice_is_no_error(manager: ProcessManager) -> None:
     manager.stop()
     manager.stop()
 
 
-def test_a_program_that_was_stopped_is_started_again_by_a_start(
+def test_a_stopped_program_is_started_by_the_next_start(
     manager: ProcessManager, python_program: MakeProgram
 ) -> None:
     manager.start([python_program("one")])
     manager.stop_program("one")
-    assert state_of(manager, "one") == "stopped"
+    assert program_state(manager, "one") == "stopped"
     manager.start([python_program("one")])
-    assert state_of(manager, "one") == "running"
+    assert program_state(manager, "one") == "running"
 
 
-def test_what_does_not_stop_in_time_is_named(
+def test_a_program_that_does_not_stop_in_time_is_named(
     manager: ProcessManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def in_vain(*_: object) -> None:
-        raise WaitTimeoutError("Waited 30 s for host to stop, in vain.")
+    def time_out(*_: object) -> None:
+        raise WaitTimeoutError("Timed out after 30 s waiting for host to stop.")
 
-    monkeypatch.setattr(ProcessManager, "_apply_configuration", in_vain)
+    monkeypatch.setattr(ProcessManager, "_apply_configuration", time_out)
     with pytest.raises(WaitTimeoutError, match="host to stop"):
         manager.start([])
 
 
-def test_programs_stop_in_the_reverse_of_their_order(
+def test_programs_stop_in_reverse_order(
     manager: ProcessManager, python_program: MakeProgram, eventually: Callable[..., None], tmp_path: Path
 ) -> None:
     ended = tmp_path / "ended"
@@ -97,9 +102,7 @@ def test_programs_stop_in_the_reverse_of_their_order(
     assert ended.read_text().split() == ["feed", "host", "broker"]
 
 
-def test_a_folder_with_a_long_name_has_its_socket_elsewhere(
-    tmp_path: Path, python_program: MakeProgram
-) -> None:
+def test_a_manager_works_in_a_folder_with_a_long_name(tmp_path: Path, python_program: MakeProgram) -> None:
     folder = tmp_path / ("long" * 20) / "100% and more"
     manager = ProcessManager(folder / "run", folder / "logs")
     try:
@@ -123,7 +126,7 @@ def test_logs_are_rotated(
     assert log.stat().st_size < 11_000_000
 
 
-def test_two_managers_run_beside_each_other(tmp_path: Path, python_program: MakeProgram) -> None:
+def test_two_managers_run_side_by_side(tmp_path: Path, python_program: MakeProgram) -> None:
     managers = [ProcessManager(tmp_path / name / "run", tmp_path / name / "logs") for name in ("a", "b")]
     try:
         for manager in managers:
@@ -135,7 +138,7 @@ def test_two_managers_run_beside_each_other(tmp_path: Path, python_program: Make
             manager.stop()
 
 
-def test_a_name_that_cannot_name_a_log_is_refused() -> None:
+def test_an_invalid_program_name_is_refused() -> None:
     with pytest.raises(ProcessManagerError, match="called 'My Program'"):
         Program("My Program", ("true",))
 

@@ -1,4 +1,4 @@
-"""What must hold of the files of the checkout themselves."""
+"""The lock files of the checkout, and its folder `platform`."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ LOCKS = (
 )
 
 
-def test_the_folder_platform_is_no_package_and_hides_no_standard_module(pytestconfig: pytest.Config) -> None:
+def test_the_folder_platform_does_not_hide_the_standard_module(pytestconfig: pytest.Config) -> None:
     import platform
 
     assert not (pytestconfig.rootpath / "platform" / "__init__.py").exists()
@@ -36,15 +36,15 @@ def test_every_package_of_a_lock_has_its_hashes(pytestconfig: pytest.Config, nam
 
 
 def test_both_package_locks_agree_on_every_version(pytestconfig: pytest.Config) -> None:
-    run, dev = (_versions(pytestconfig.rootpath / name) for name in LOCKS[:2])
+    run, dev = (_read_versions(pytestconfig.rootpath / name) for name in LOCKS[:2])
     assert {name: dev.get(name) for name in run} == run
 
 
-def test_the_jar_lock_has_both_sets_and_no_two_files_of_one_name() -> None:
+def test_the_jar_lock_has_every_set_and_unique_file_names() -> None:
     jars = read_jar_lock()
     assert {jar.jar_set for jar in jars} == set(JAR_SETS)
     assert len({jar.file_name for jar in jars}) == len(jars)
 
 
-def _versions(lock: Path) -> dict[str, str]:
+def _read_versions(lock: Path) -> dict[str, str]:
     return dict(re.findall(r"^([\w.\[\]-]+)==(\S+)", lock.read_text(), re.MULTILINE))

@@ -1,10 +1,10 @@
-"""The process manager with real processes that are not ready at once, or never: waited for, retried, reported."""
+"""Programs that become ready later, or never."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.infra.keeping import MakeProgram, state_of
+from tests.infra.processes.process_states import MakeProgram, program_state
 
 from penstock.infra.errors import ProgramsNotReadyError
 from penstock.infra.ports import find_free_ports
@@ -15,27 +15,27 @@ pytestmark = pytest.mark.whole
 SERVE = "import http.server as h; h.HTTPServer(('127.0.0.1', {}), h.BaseHTTPRequestHandler).serve_forever()"
 
 
-def test_a_program_waits_for_the_address_that_it_needs(
+def test_a_program_waits_for_its_required_address(
     manager: ProcessManager, python_program: MakeProgram, eventually: Callable[..., None]
 ) -> None:
     [port] = find_free_ports(1)
     address = ("127.0.0.1", port)
-    needs = python_program("needs", waits_for=(address,))
-    manager.start([needs], await_names=[])
+    client = python_program("client", waits_for=(address,))
+    manager.start([client], await_names=[])
     eventually(lambda: manager.list_statuses()[0].detail)
-    with pytest.raises(ProgramsNotReadyError, match=rf"needs is not ready \(waiting: for 127.0.0.1:{port}"):
-        manager.start([needs], timeout_s=0.5)
+    with pytest.raises(ProgramsNotReadyError, match=rf"client is not ready \(waiting: for 127.0.0.1:{port}"):
+        manager.start([client], timeout_s=0.5)
     server = python_program("server", SERVE.format(port), answers_at=address)
-    manager.start([server, needs])
+    manager.start([server, client])
     assert [status.ready for status in manager.list_statuses()] == [True, True]
 
 
-def test_a_program_that_keeps_failing_is_reported_with_its_log_and_never_given_up(
+def test_a_failing_program_is_reported_with_its_log_and_retried(
     manager: ProcessManager, python_program: MakeProgram, eventually: Callable[..., None], tmp_path: Path
 ) -> None:
-    mend = tmp_path / "mend"
+    repaired = tmp_path / "repaired"
     code = (
-        f"import pathlib, signal\nif not pathlib.Path({str(mend)!r}).exists(): raise SystemExit('no oil')\n"
+        f"import pathlib, signal\nif not pathlib.Path({str(repaired)!r}).exists(): raise SystemExit('no oil')\n"
         "signal.pause()"
     )
     [port] = find_free_ports(1)
@@ -43,61 +43,63 @@ def test_a_program_that_keeps_failing_is_reported_with_its_log_and_never_given_u
     with pytest.raises(ProgramsNotReadyError, match="no oil"):
         manager.start([failing])
     assert manager.list_statuses()[0].is_failing
-    mend.touch()
-    eventually(lambda: state_of(manager, "pump") == "running")
+    repaired.touch()
+    eventually(lambda: program_state(manager, "pump") == "running")
 
 
-def test_a_program_that_tells_is_ready_when_it_has_told_and_not_before(
+def test_a_program_that_reports_readiness_is_ready_only_then(
     manager: ProcessManager, python_program: MakeProgram, tmp_path: Path
 ) -> None:
-    mend = tmp_path / "mend"
+    repaired = tmp_path / "repaired"
     fails_late = (
         "import pathlib, signal, time\nfrom penstock.infra.readiness import report_ready\ntime.sleep(1.2)\n"
-        f"if not pathlib.Path({str(mend)!r}).exists(): raise SystemExit('no oil')\n"
+        f"if not pathlib.Path({str(repaired)!r}).exists(): raise SystemExit('no oil')\n"
         "report_ready()\nsignal.pause()"
     )
     with pytest.raises(ProgramsNotReadyError, match="no oil"):
         manager.start([python_program("pump", fails_late, reports_ready=True)])
-    mend.touch()
+    repaired.touch()
     manager.start([python_program("pump", fails_late, reports_ready=True)])
     assert manager.list_statuses()[0].ready
     manager.stop_program("pump")
     assert not manager.list_statuses()[0].ready
 
 
-def test_a_start_tries_at_once_what_waits_for_its_next_try(
+def test_a_start_retries_a_waiting_program_immediately(
     manager: ProcessManager, python_program: MakeProgram, tmp_path: Path
 ) -> None:
-    mend = tmp_path / "mend"
+    repaired = tmp_path / "repaired"
     code = (
-        f"import pathlib, signal\nif not pathlib.Path({str(mend)!r}).exists(): raise SystemExit('no oil')\n"
+        f"import pathlib, signal\nif not pathlib.Path({str(repaired)!r}).exists(): raise SystemExit('no oil')\n"
         "signal.pause()"
     )
     with pytest.raises(ProgramsNotReadyError, match="no oil"):
         manager.start([python_program("pump", code)])
-    mend.touch()
+    repaired.touch()
     manager.start([python_program("pump", code)])
     [status] = manager.list_statuses()
     assert (status.ready, status.failures) == (True, 0)
 
 
-def test_only_what_is_awaited_is_waited_for(manager: ProcessManager, python_program: MakeProgram) -> None:
+def test_a_start_waits_only_for_the_awaited_programs(
+    manager: ProcessManager, python_program: MakeProgram
+) -> None:
     fails = python_program("fails", "raise SystemExit(1)")
     manager.start([python_program("base"), fails], await_names=["base"])
     assert [status.ready for status in manager.list_statuses()] == [True, False]
 
 
-def test_a_program_that_is_retried_can_be_stopped_meanwhile(
+def test_a_retried_program_can_be_stopped(
     manager: ProcessManager, python_program: MakeProgram, eventually: Callable[..., None]
 ) -> None:
     with pytest.raises(ProgramsNotReadyError):
         manager.start([python_program("fails", "raise SystemExit(1)")])
-    eventually(lambda: state_of(manager, "fails") == "retrying")
+    eventually(lambda: program_state(manager, "fails") == "retrying")
     manager.stop_program("fails")
-    assert state_of(manager, "fails") == "stopped"
+    assert program_state(manager, "fails") == "stopped"
 
 
-def test_a_preparation_runs_until_it_is_done_and_not_again(
+def test_a_one_time_program_runs_until_it_succeeds(
     manager: ProcessManager, python_program: MakeProgram, tmp_path: Path
 ) -> None:
     tries = tmp_path / "tries"
@@ -107,11 +109,11 @@ def test_a_preparation_runs_until_it_is_done_and_not_again(
     )
     prepare = python_program("prepare", code, until_done=True)
     manager.start([prepare])
-    assert (state_of(manager, "prepare"), tries.read_text()) == ("done", "xx")
+    assert (program_state(manager, "prepare"), tries.read_text()) == ("done", "xx")
     manager.start([prepare])
     assert tries.read_text() == "xx"
 
 
-def test_a_command_that_does_not_exist_is_named(manager: ProcessManager) -> None:
+def test_a_missing_command_is_named(manager: ProcessManager) -> None:
     with pytest.raises(ProgramsNotReadyError, match=r"cannot be started: No such file .*/no/such/program"):
         manager.start([Program("absent", ("/no/such/program",))])

@@ -1,9 +1,8 @@
-"""AWS as far as the environment needs it: moto, and over it what moto lacks.
+"""A simulated AWS: moto, plus the calls of the environment that moto does not support.
 
-Nothing of the provider is replaced: it speaks to a server on 127.0.0.1. What is added here is only what
-AWS documents and moto does not answer: MSK's configurations, bootstrap addresses, users and updates, a
-cluster that becomes active, an EMR Serverless application that waits to be started, subscribers of a
-budget's notification, a file system's backups and the end of its policy.
+The provider is the real one; it calls a server on 127.0.0.1. Added to moto are configurations, bootstrap
+addresses, users and updates of MSK, clusters that become active, EMR Serverless applications that are created
+but not started, subscribers of budget notifications, and backups and policies of file systems.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from werkzeug.serving import make_server
 REGION = "eu-west-1"
 Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
-Answer = tuple[int, Any]
+Response = tuple[int, Any]
 
 
 class Msk:
-    """Configurations, users and changes of MSK clusters; the clusters themselves are moto's."""
+    """Configurations, users and updates of MSK clusters; moto has the clusters."""
 
     def __init__(self) -> None:
         self.configurations: dict[str, dict[str, Any]] = {}
@@ -39,38 +38,38 @@ class Msk:
     def clusters(self) -> dict[str, Any]:
         return get_backend("kafka")[DEFAULT_ACCOUNT_ID][REGION].clusters  # type: ignore[no-any-return]
 
-    def settle(self) -> None:
+    def activate_clusters(self) -> None:
         for cluster in self.clusters().values():
             cluster.state = "ACTIVE"
 
-    def create_configuration(self, body: dict[str, Any]) -> Answer:
+    def create_configuration(self, body: dict[str, Any]) -> Response:
         prefix = f"arn:aws:kafka:{REGION}:{DEFAULT_ACCOUNT_ID}:configuration"
         arn = f"{prefix}/{body['name']}/{len(self.configurations) + 1}"
-        revision = {"revision": 1, "creationTime": _MADE, "description": body.get("description", "")}
+        revision = {"revision": 1, "creationTime": _CREATED_AT, "description": body.get("description", "")}
         self.configurations[arn] = {
             "arn": arn,
             "name": body["name"],
             "description": body.get("description", ""),
             "kafkaVersions": body.get("kafkaVersions", []),
-            "creationTime": _MADE,
+            "creationTime": _CREATED_AT,
             "state": "ACTIVE",
             "latestRevision": revision,
             "serverProperties": body["serverProperties"],
         }
         return 200, self.configurations[arn]
 
-    def update_configuration(self, arn: str, body: dict[str, Any]) -> Answer:
+    def update_configuration(self, arn: str, body: dict[str, Any]) -> Response:
         found = self.configurations[arn]
         found["serverProperties"] = body["serverProperties"]
         found["latestRevision"]["revision"] += 1
         return 200, {"arn": arn, "latestRevision": found["latestRevision"]}
 
-    def describe_configuration(self, arn: str) -> Answer:
+    def describe_configuration(self, arn: str) -> Response:
         if arn not in self.configurations:
             return 400, {"message": "Configuration ARN does not exist", "__type": "BadRequestException"}
         return 200, self.configurations[arn]
 
-    def bootstrap(self, arn: str) -> Answer:
+    def bootstrap(self, arn: str) -> Response:
         cluster = self.clusters()[arn]
         sasl = (cluster.client_authentication or {}).get("sasl", {})
         hosts = [
@@ -84,24 +83,24 @@ class Msk:
             answer["bootstrapBrokerStringSaslScram"] = ",".join(f"{host}:9096" for host in hosts[:3])
         return 200, answer
 
-    def change(self, arn: str, what: str, body: dict[str, Any]) -> Answer:
+    def change(self, arn: str, operation_path: str, body: dict[str, Any]) -> Response:
         cluster = self.clusters()[arn]
-        if what == "nodes/count":
+        if operation_path == "nodes/count":
             cluster.number_of_broker_nodes = body["targetNumberOfBrokerNodes"]
-        elif what == "nodes/type":
+        elif operation_path == "nodes/type":
             cluster.broker_node_group_info["instanceType"] = body["targetInstanceType"]
-        elif what == "nodes/storage":
+        elif operation_path == "nodes/storage":
             size = body["targetBrokerEBSVolumeInfo"][0]["volumeSizeGB"]
             cluster.broker_node_group_info["storageInfo"]["ebsStorageInfo"]["volumeSize"] = size
-        elif what == "configuration":
+        elif operation_path == "configuration":
             cluster.configuration_info = body["configurationInfo"]
         else:
-            return 404, {"message": f"no change {what}"}
+            return 404, {"message": f"no change {operation_path}"}
         operation = f"{arn.replace(':cluster/', ':cluster-operation/')}/{len(self.operations) + 1}"
         self.operations.add(operation)
         return 200, {"clusterArn": arn, "clusterOperationArn": operation}
 
-    def scram(self, arn: str, method: str, body: dict[str, Any]) -> Answer:
+    def scram(self, arn: str, method: str, body: dict[str, Any]) -> Response:
         users = self.users.setdefault(arn, [])
         if method == "POST":
             users += body["secretArnList"]
@@ -109,9 +108,9 @@ class Msk:
             self.users[arn] = [user for user in users if user not in body["secretArnList"]]
         return 200, {"clusterArn": arn, "secretArnList": users, "unprocessedScramSecrets": []}
 
-    def answer(self, method: str, path: str, body: dict[str, Any]) -> Answer | None:
+    def answer(self, method: str, path: str, body: dict[str, Any]) -> Response | None:
         """Answer a call to MSK, or None for what moto answers."""
-        self.settle()
+        self.activate_clusters()
         if path == "/v1/configurations":
             return self.create_configuration(body)
         if found := re.fullmatch(r"/v1/configurations/(.+?)(/revisions/\d+)?", path):
@@ -132,8 +131,8 @@ class Msk:
             return self.change(found[1], found[2], body)
         return None
 
-    def missing(self, path: str) -> Answer | None:
-        """Moto fails where AWS says that a cluster is gone."""
+    def answer_deleted_cluster(self, path: str) -> Response | None:
+        """Answer for a deleted cluster, where moto fails."""
         found = re.fullmatch(r"/(?:v1|api/v2)/clusters/(arn:.+)", path)
         if found is None or found[1] in self.clusters():
             return None
@@ -141,12 +140,12 @@ class Msk:
 
 
 class Budgets:
-    """Tags of budgets, and who is told of them; the budgets themselves are moto's."""
+    """Tags and notification subscribers of budgets; moto has the budgets."""
 
     def __init__(self) -> None:
         self.tags: dict[str, list[dict[str, str]]] = {}
 
-    def answer(self, action: str, body: dict[str, Any]) -> Answer | None:
+    def answer(self, action: str, body: dict[str, Any]) -> Response | None:
         """Answer a call to Budgets, or None for what moto answers."""
         if action == "DescribeSubscribersForNotification":
             return self.subscribers(body)
@@ -161,11 +160,11 @@ class Budgets:
             return 200, {}
         return None
 
-    def subscribers(self, body: dict[str, Any]) -> Answer:
+    def subscribers(self, body: dict[str, Any]) -> Response:
         budgets = get_backend("budgets")[DEFAULT_ACCOUNT_ID]["aws"].budgets[body["AccountId"]]
-        asked = _identity(body["Notification"])
+        identity = _identity(body["Notification"])
         for notification in budgets[body["BudgetName"]].notifications:
-            if _identity(notification.details) == asked:
+            if _identity(notification.details) == identity:
                 return 200, {"Subscribers": notification.subscribers}
         return 400, {"__type": "NotFoundException", "message": "no such notification"}
 
@@ -174,18 +173,18 @@ def _identity(notification: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in notification.items() if key != "NotificationState"}
 
 
-class Memory:
-    """What callers said and moto forgets, put back where moto will find it."""
+class LostAttributes:
+    """Attributes that moto drops from requests, and that later answers need."""
 
     def __init__(self) -> None:
         self.descriptions: dict[str, str] = {}
 
-    def keep(self, service: str, form: dict[str, str], answer: bytes) -> None:
-        """Look at a call that moto has answered."""
+    def remember(self, service: str, form: dict[str, str], answer: bytes) -> None:
+        """Remember attributes of a request that moto has answered."""
         if service == "ec2" and form.get("Action", "").startswith("AuthorizeSecurityGroup"):
-            told = [value for key, value in form.items() if key.endswith(".Description")]
+            descriptions = [value for key, value in form.items() if key.endswith(".Description")]
             rules = re.findall(rb"<securityGroupRuleId>(.+?)</securityGroupRuleId>", answer)
-            self.descriptions |= {rule.decode(): text for rule in rules for text in told}
+            self.descriptions |= {rule.decode(): text for rule in rules for text in descriptions}
         if service == "rds" and form.get("Action") == "CreateDBInstance":
             database = _backend("rds").databases[form["DBInstanceIdentifier"]]
             database.performance_insights_enabled = form.get("EnablePerformanceInsights") == "true"
@@ -196,8 +195,8 @@ class Memory:
             ):
                 parameter["Source"] = "user"
 
-    def recall(self, service: str) -> None:
-        """Put back before a call is answered what that service's answers lack."""
+    def restore(self, service: str) -> None:
+        """Restore the remembered attributes of a service before moto answers."""
         if service == "ec2":
             groups = _backend("ec2").groups.values()
             rules = [rule for vpc in groups for group in vpc.values() for rule in _rules(group)]
@@ -217,14 +216,14 @@ def _backend(service: str, region: str = REGION) -> Any:
     return get_backend(service)[DEFAULT_ACCOUNT_ID][region]  # type: ignore[literal-required]
 
 
-class Cloud:
-    """A WSGI application: what moto lacks is answered here, the rest by moto."""
+class SimulatedAws:
+    """A WSGI application that answers what moto does not support, and passes the rest to moto."""
 
     def __init__(self) -> None:
         self.moto = DomainDispatcherApplication(create_backend_app)
         self.msk = Msk()
         self.budgets = Budgets()
-        self.memory = Memory()
+        self.lost_attributes = LostAttributes()
         self.calls: list[str] = []
         self.bodies: list[bytes] = []
         self._lock = threading.Lock()
@@ -236,14 +235,16 @@ class Cloud:
             self.bodies.append(raw)
         answer = self._answer(environ, raw)
         if answer is None:
-            environ["wsgi.input"] = io.BytesIO(self._corrected(environ, raw))
+            environ["wsgi.input"] = io.BytesIO(self._normalize_body(environ, raw))
             environ["CONTENT_LENGTH"] = str(len(environ["wsgi.input"].getvalue()))
             with self._lock:
-                self.memory.recall(_service(environ))
+                self.lost_attributes.restore(_service(environ))
             result = b"".join(self.moto(environ, start_response))
             with self._lock:
-                self.memory.keep(_service(environ), dict(parse_qsl(raw.decode(errors="replace"))), result)
-                self._settle(environ)
+                self.lost_attributes.remember(
+                    _service(environ), dict(parse_qsl(raw.decode(errors="replace"))), result
+                )
+                self._mark_created(environ)
             return [result]
         status, document = answer
         text = json.dumps(document).encode()
@@ -253,34 +254,36 @@ class Cloud:
         start_response(f"{status} {'OK' if status < 400 else 'Error'}", headers)
         return [text]
 
-    def _answer(self, environ: Environ, raw: bytes) -> Answer | None:
+    def _answer(self, environ: Environ, raw: bytes) -> Response | None:
         service = _service(environ)
         if service == "elasticfilesystem":
-            return _home(environ, raw)
+            return _answer_file_system(environ, raw)
         if service == "kafka":
             path = unquote(environ["PATH_INFO"])
-            given = json.loads(raw or b"{}")
-            return self.msk.answer(environ["REQUEST_METHOD"], path, given) or self.msk.missing(path)
+            body = json.loads(raw or b"{}")
+            return self.msk.answer(environ["REQUEST_METHOD"], path, body) or self.msk.answer_deleted_cluster(
+                path
+            )
         if service == "budgets":
             return self.budgets.answer(environ["HTTP_X_AMZ_TARGET"].rpartition(".")[2], json.loads(raw))
         return None
 
-    def _corrected(self, environ: Environ, raw: bytes) -> bytes:
-        """Moto knows the kind of an application in capitals only."""
+    def _normalize_body(self, environ: Environ, raw: bytes) -> bytes:
+        """Write the type of an application in capitals, as moto expects."""
         if _service(environ) == "emr-serverless" and environ["REQUEST_METHOD"] == "POST" and raw:
             return raw.replace(b'"type":"spark"', b'"type":"SPARK"')
         return raw
 
-    def _settle(self, environ: Environ) -> None:
-        """A new application has been created, and nobody has started it."""
+    def _mark_created(self, environ: Environ) -> None:
+        """Mark new applications as created but not started."""
         if _service(environ) == "emr-serverless" and environ["REQUEST_METHOD"] == "POST":
             for found in get_backend("emr-serverless")[DEFAULT_ACCOUNT_ID][REGION].applications.values():
                 found.state = "CREATED"
                 found.architecture = "X86_64"
 
 
-def _home(environ: Environ, raw: bytes) -> Answer | None:
-    """What moto lacks of file systems: backups that are switched, and a policy that is taken away."""
+def _answer_file_system(environ: Environ, raw: bytes) -> Response | None:
+    """Answer calls for backups of file systems and for the deletion of their policies."""
     found = re.fullmatch(r"/2015-02-01/file-systems/(fs-\w+)/(backup-policy|policy)", environ["PATH_INFO"])
     if found is None or (found[2] == "policy" and environ["REQUEST_METHOD"] != "DELETE"):
         return None
@@ -294,19 +297,19 @@ def _home(environ: Environ, raw: bytes) -> Answer | None:
 
 
 def _service(environ: Environ) -> str:
-    """The service that a call was signed for."""
+    """Return the service that a request was signed for."""
     found = re.search(r"/([a-z0-9-]+)/aws4_request", environ.get("HTTP_AUTHORIZATION", ""))
     return found[1] if found else ""
 
 
-# When a configuration was made is shown and never compared.
-_MADE = "2026-01-01T00:00:00Z"
+# Shown by the provider, never compared.
+_CREATED_AT = "2026-01-01T00:00:00Z"
 
 
 @contextmanager
-def cloud() -> Iterator[tuple[Cloud, str]]:
-    """Run an empty AWS on a free port of 127.0.0.1; gives it and its URL."""
-    application = Cloud()
+def run_simulated_aws() -> Iterator[tuple[SimulatedAws, str]]:
+    """Run an empty AWS on a free port of 127.0.0.1; yield it and its URL."""
+    application = SimulatedAws()
     server = make_server("127.0.0.1", 0, application, threaded=True)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()

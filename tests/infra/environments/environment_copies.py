@@ -1,4 +1,4 @@
-"""Our environments in a folder of a test's own, so that nothing is written into the checkout."""
+"""Copies of the shipped environments, so that tests write nothing into the checkout."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ from penstock.infra.ports import find_free_ports
 from penstock.infra.terraform import TerraformTimeouts, TerraformWorkspace, embedded_engine
 
 INFRA = Path(__file__).resolve().parents[3] / "infra"
-PORTS = 60
+PORT_COUNT = 60
 
 
 def copy_environments(root: Path) -> Path:
-    """Copy modules and environments below a root, without what a person has beside them; return their folder."""
-    leave = shutil.ignore_patterns(".terraform*", "*.tfvars")
+    """Copy modules and environments without local files of the user; return their folder."""
+    ignored = shutil.ignore_patterns(".terraform*", "*.tfvars")
     for part in ("modules", "environments"):
-        shutil.copytree(INFRA / part, root / "infra" / part, ignore=leave)
+        shutil.copytree(INFRA / part, root / "infra" / part, ignore=ignored)
     return root / "infra"
 
 
-def block_of_ports() -> int:
-    """The first of sixty ports that nobody has, which the environment `local` takes."""
-    return find_free_ports(PORTS, consecutive=True)[0]
+def find_first_port() -> int:
+    """Find the first of the consecutive free ports that the environment `local` needs."""
+    return find_free_ports(PORT_COUNT, consecutive=True)[0]
 
 
-def local_environment(root: Path, jars: Path, first_port: int, **variables: object) -> TerraformWorkspace:
-    """The environment `local` of a root that has a copy."""
+def open_local_environment(
+    root: Path, jars: Path, first_port: int, **variables: object
+) -> TerraformWorkspace:
+    """Open the copy of the environment `local` below a root."""
     return TerraformWorkspace(
         root / "infra" / "environments" / "local",
         root / "work",

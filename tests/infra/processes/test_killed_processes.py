@@ -1,4 +1,4 @@
-"""The process manager with real processes that are killed, paused or deaf: what comes back, and what ends."""
+"""Programs, tethers and managers that are killed, paused or ignore signals."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.infra.keeping import Left, MakeProgram
+from tests.infra.processes.process_states import ListProcesses, MakeProgram
 
 from penstock.infra.errors import ProcessManagerError
 from penstock.infra.processes import ProcessManager
@@ -20,10 +20,10 @@ import subprocess, sys, signal
 subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()', {marker!r}])
 signal.pause()
 """
-DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: signal.pause()"
+IGNORES_SIGTERM = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: signal.pause()"
 
 
-def test_a_killed_program_comes_back(
+def test_a_killed_program_is_restarted(
     manager: ProcessManager, python_program: MakeProgram, eventually: Callable[..., None]
 ) -> None:
     manager.start([python_program("one")])
@@ -35,7 +35,7 @@ def test_a_killed_program_comes_back(
     assert "ended by SIGKILL" in manager.read_log_tail("one")
 
 
-def test_a_killed_tether_comes_back_and_takes_its_program_with_it(
+def test_a_killed_tether_is_restarted_with_its_program(
     manager: ProcessManager, python_program: MakeProgram, eventually: Callable[..., None]
 ) -> None:
     manager.start([python_program("one")])
@@ -46,7 +46,7 @@ def test_a_killed_tether_comes_back_and_takes_its_program_with_it(
     eventually(lambda: not psutil.pid_exists(before.pid or 0))
 
 
-def test_a_killed_supervisord_comes_back_with_everything(
+def test_everything_is_restarted_after_a_killed_supervisord(
     manager: ProcessManager, python_program: MakeProgram, eventually: Callable[..., None], tmp_path: Path
 ) -> None:
     marker = str(tmp_path / "marker")
@@ -61,11 +61,11 @@ def test_a_killed_supervisord_comes_back_with_everything(
 
 
 @pytest.mark.parametrize("paused", [False, True], ids=["running", "paused"])
-def test_when_the_keeper_of_the_manager_is_killed_everything_ends(
+def test_a_killed_keeper_ends_every_process(
     manager: ProcessManager,
     python_program: MakeProgram,
     eventually: Callable[..., None],
-    left: Left,
+    list_remaining_processes: ListProcesses,
     paused: bool,
 ) -> None:
     program = python_program("one", environment={"FOLDER": str(manager.log_file("one").parent)})
@@ -75,11 +75,11 @@ def test_when_the_keeper_of_the_manager_is_killed_everything_ends(
         os.kill(pids["one"], signal.SIGSTOP)
     keeper = psutil.Process(pids["manager"]).ppid()
     os.kill(keeper, signal.SIGKILL)
-    eventually(lambda: left() == [])
+    eventually(lambda: list_remaining_processes() == [])
     assert not manager.is_running()
 
 
-def test_a_start_clears_what_a_killed_manager_left_paused(
+def test_a_start_ends_paused_processes_of_a_killed_manager(
     manager: ProcessManager, python_program: MakeProgram, eventually: Callable[..., None]
 ) -> None:
     manager.start([python_program("one")])
@@ -89,7 +89,7 @@ def test_a_start_clears_what_a_killed_manager_left_paused(
     os.kill(psutil.Process(manager.list_pids()["manager"]).ppid(), signal.SIGKILL)
     eventually(lambda: not manager.is_running())
     manager.start([python_program("one")])
-    for pid in (before.tether_pid, before.pid):  # whose parent is gone, and another has yet to take notice
+    for pid in (before.tether_pid, before.pid):  # init has yet to reap them
         eventually(lambda pid=pid: not psutil.pid_exists(pid))
     assert manager.list_statuses()[0].ready
 
@@ -105,7 +105,7 @@ def test_children_of_a_killed_program_end_with_it(
     eventually(lambda: not child.is_running())
 
 
-def test_a_process_whose_parent_ended_is_ended(
+def test_an_orphan_of_a_program_is_ended(
     manager: ProcessManager, python_program: MakeProgram, eventually: Callable[..., None], tmp_path: Path
 ) -> None:
     code = f"""
@@ -126,18 +126,19 @@ signal.pause()
     assert manager.list_statuses()[0].restarts == 0
 
 
-def test_a_paused_program_is_stopped_all_the_same(
-    manager: ProcessManager, python_program: MakeProgram
-) -> None:
+def test_a_paused_program_is_stopped(manager: ProcessManager, python_program: MakeProgram) -> None:
     manager.start([python_program("one", stop_seconds=1)])
     os.kill(manager.list_pids()["one"], signal.SIGSTOP)
     manager.stop()
     assert not manager.is_running()
 
 
-@pytest.mark.parametrize("who", ["tether", "manager", "keeper"])
-def test_a_paused_part_of_the_manager_does_not_keep_it_from_ending(
-    manager: ProcessManager, python_program: MakeProgram, left: Left, who: str
+@pytest.mark.parametrize("process_name", ["tether", "manager", "keeper"])
+def test_a_manager_stops_while_one_of_its_processes_is_paused(
+    manager: ProcessManager,
+    python_program: MakeProgram,
+    list_remaining_processes: ListProcesses,
+    process_name: str,
 ) -> None:
     manager.start([python_program("one", stop_seconds=1)])
     [status] = manager.list_statuses()
@@ -147,13 +148,13 @@ def test_a_paused_part_of_the_manager_does_not_keep_it_from_ending(
         "manager": supervisord,
         "keeper": psutil.Process(supervisord).ppid(),
     }
-    os.kill(pids[who] or 0, signal.SIGSTOP)
+    os.kill(pids[process_name] or 0, signal.SIGSTOP)
     manager.stop()
     assert not psutil.pid_exists(status.pid or 0)
-    assert left() == []
+    assert list_remaining_processes() == []
 
 
-def test_a_manager_that_hangs_says_so_and_is_replaced_by_a_start(
+def test_a_hanging_manager_is_reported_and_replaced_by_a_start(
     manager: ProcessManager, python_program: MakeProgram
 ) -> None:
     manager.start([python_program("one", stop_seconds=1)])
@@ -165,23 +166,25 @@ def test_a_manager_that_hangs_says_so_and_is_replaced_by_a_start(
     assert manager.list_pids()["manager"] != before["manager"]
 
 
-def test_a_program_that_does_not_heed_its_signal_is_ended_by_force(
+def test_a_program_that_ignores_sigterm_is_killed(
     manager: ProcessManager, python_program: MakeProgram
 ) -> None:
-    manager.start([python_program("deaf", DEAF, stop_seconds=0.5)])
+    manager.start([python_program("stubborn", IGNORES_SIGTERM, stop_seconds=0.5)])
     manager.stop()
-    assert "ended by force" in manager.read_log_tail("deaf")
+    assert "ended by force" in manager.read_log_tail("stubborn")
 
 
-def test_all_together_stop_within_the_time_there_is_whatever_hangs(
-    manager: ProcessManager, python_program: MakeProgram, left: Left
+def test_hanging_programs_stop_together_within_the_time_limit(
+    manager: ProcessManager, python_program: MakeProgram, list_remaining_processes: ListProcesses
 ) -> None:
-    deaf = [python_program(f"deaf-{n}", DEAF, stop_seconds=6, start_order=n) for n in range(4)]
-    manager.start([*deaf, python_program("host", DEAF, stop_seconds=6, start_order=9)])
+    stubborn = [
+        python_program(f"stubborn-{n}", IGNORES_SIGTERM, stop_seconds=6, start_order=n) for n in range(4)
+    ]
+    manager.start([*stubborn, python_program("host", IGNORES_SIGTERM, stop_seconds=6, start_order=9)])
     host = next(status for status in manager.list_statuses() if status.name == "host")
     for pid in (host.pid, host.tether_pid):
         os.kill(pid or 0, signal.SIGSTOP)
-    began = time.monotonic()
+    started = time.monotonic()
     manager.stop(6)
-    assert time.monotonic() - began < 3 * 6, "one after the other they would take 50 s"
-    assert left() == []
+    assert time.monotonic() - started < 3 * 6, "stopped one after the other they take 50 s"
+    assert list_remaining_processes() == []

@@ -1,4 +1,4 @@
-"""Time limits, locks and killed runs."""
+"""Timeouts, state locks and killed runs."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ resource "terraform_data" "quick" {{}}
 """
 
 
-def wait_until(true: Callable[[], bool], seconds: float = 30) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
     deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "it did not happen in time"
+    while not condition():
+        assert time.monotonic() < deadline, f"the condition was not met within {seconds} s"
         threading.Event().wait(0.05)
 
 
-def test_what_takes_too_long_is_stopped_in_order(
+def test_a_run_past_its_timeout_is_interrupted(
     workspace: MakeWorkspace, engine: TerraformEngine, tmp_path: Path
 ) -> None:
     hcl = GATED.format(gate=tmp_path / "never")
@@ -54,8 +54,10 @@ def test_what_takes_too_long_is_stopped_in_order(
     assert [change.address for change in gated.plan().changes] == ["terraform_data.gated"]
 
 
-def test_what_does_not_stop_is_killed_with_all_it_started(workspace: MakeWorkspace, tmp_path: Path) -> None:
-    """The engine is a program that ignores the request to stop, and has a child that does so, too."""
+def test_an_engine_that_does_not_stop_is_killed_with_its_children(
+    workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    """The engine and its child ignore the signals to stop."""
     stubborn = tmp_path / "stubborn"
     pid = tmp_path / "pid"
     stubborn.write_text(f"#!/bin/sh\ntrap '' INT TERM\nsleep 600 &\necho $! > {pid}\nwait\n")
@@ -73,15 +75,15 @@ def test_a_locked_state_names_its_holder(
     gate = tmp_path / "gate"
     holder = workspace(GATED.format(gate=gate), timeouts=TerraformTimeouts(apply_timeout_s=60, grace_s=10))
     plan = holder.plan()
-    begun = threading.Event()
+    started = threading.Event()
 
-    def see(_event: TerraformEvent) -> None:
-        begun.set()
+    def note_start(_event: TerraformEvent) -> None:
+        started.set()
 
-    applying = threading.Thread(target=holder.apply, args=(plan, see))
+    applying = threading.Thread(target=holder.apply, args=(plan, note_start))
     applying.start()
     try:
-        assert begun.wait(30)
+        assert started.wait(30)
         with pytest.raises(StateLockedError) as caught:
             TerraformWorkspace(holder.directory, tmp_path / "other", engine).plan()
         assert caught.value.holder is not None
@@ -92,14 +94,14 @@ def test_a_locked_state_names_its_holder(
         applying.join()
 
 
-def test_a_lock_can_be_waited_for(workspace: MakeWorkspace, tmp_path: Path) -> None:
+def test_a_plan_waits_for_a_lock_up_to_the_timeout(workspace: MakeWorkspace, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     holder = workspace(GATED.format(gate=gate), timeouts=TerraformTimeouts(apply_timeout_s=60, grace_s=10))
     plan = holder.plan()
-    begun = threading.Event()
-    applying = threading.Thread(target=holder.apply, args=(plan, lambda _event: begun.set()))
+    started = threading.Event()
+    applying = threading.Thread(target=holder.apply, args=(plan, lambda _event: started.set()))
     applying.start()
-    assert begun.wait(30)
+    assert started.wait(30)
     opener = threading.Timer(1, gate.touch)
     opener.start()
     patient = TerraformWorkspace(
@@ -142,14 +144,14 @@ def test_terraform_finishes_when_the_process_that_drives_it_is_killed(
     assert set(patient.list_resources()) == {"terraform_data.gated", "terraform_data.quick"}
 
 
-def test_the_lock_of_a_killed_terraform_is_given_back(workspace: MakeWorkspace, tmp_path: Path) -> None:
+def test_the_lock_of_a_killed_terraform_is_released(workspace: MakeWorkspace, tmp_path: Path) -> None:
     gated = workspace(GATED.format(gate=tmp_path / "gate"))
     plan = gated.plan()
     others = set(psutil.Process(os.getpid()).children(recursive=True))
 
     def kill(_event: TerraformEvent) -> None:
         for child in set(psutil.Process(os.getpid()).children(recursive=True)) - others:
-            with suppress(psutil.NoSuchProcess):  # each event of a dying apply comes here, too
+            with suppress(psutil.NoSuchProcess):  # later events of the failing apply also call this
                 child.kill()
 
     with pytest.raises(ApplyFailedError, match="Applying environment failed"):
