@@ -58,7 +58,7 @@ lock: dev-environment ## update every lock: packages, installer, jars
 	$(LOCK) infra/bootstrap.in -o infra/bootstrap.lock && \
 	$(LOCK) docker/kafka.in -c requirements.lock -o docker/kafka.lock && \
 	$(LOCK) docker/dagster.in -c requirements.lock -o docker/dagster.lock && \
-	$(LOCK) platform/penstock/platform/demo/comparisons/beam/beam.in -o platform/penstock/platform/demo/comparisons/beam/beam.lock && \
+	$(LOCK) tests/comparisons/beam/beam.in -o tests/comparisons/beam/beam.lock && \
 	$(BIN)/python -m penstock.infra.jar_lock
 
 clean: ## remove what set-up created; the platform's data (.penstock) stays

@@ -1,7 +1,6 @@
 """Record at a time beside micro-batches: the latency of card alerts by rule, from topic to topic.
 
-It runs what `penstock demo record_at_a_time` shows, for as long as is wanted; each mode must give the alerts that
-plain Python finds, once.
+Each mode must emit the alerts that plain Python finds, once.
 `python -m tests.benchmarks.bench_record_at_a_time [--rate N] [--seconds N] [--out PICTURE.svg]`.
 """
 
@@ -12,9 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
-from tests.benchmarks.rivals import open_scene
-
-from penstock.platform.demo.comparisons.record_at_a_time import (
+from tests.benchmarks.record_at_a_time import (
     WARM_UP_PAYMENTS,
     AlertRelay,
     compute_latencies,
@@ -23,14 +20,13 @@ from penstock.platform.demo.comparisons.record_at_a_time import (
     render_latency_curves,
     run_both_modes,
 )
+from tests.benchmarks.rivals import open_scene
 
 
 def measure_modes(rate: float, seconds: float) -> dict[str, list[float]]:
     """Run both modes, and return the latencies of each after a warm-up; AssertionError where alerts are wrong."""
     with open_scene() as one:
-        found = run_both_modes(
-            AlertRelay(one.session, one.broker, one.new_folder("relay")), rate, seconds, lambda _: None
-        )
+        found = run_both_modes(AlertRelay(one.session, one.broker, one.new_folder("relay")), rate, seconds)
     for mode, alerts in found.items():
         told = Counter(alert["payment"] for alert, _ in alerts)
         assert told == count_expected_alerts(WARM_UP_PAYMENTS + round(rate * seconds)), mode

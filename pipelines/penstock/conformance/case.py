@@ -20,7 +20,7 @@ from penstock.conformance.time_units import INFINITE_TIMES, TimeUnit, parse_unit
 from penstock.conformance.trigger_parser import parse_trigger
 from penstock.conformance.window_parser import parse_window
 from penstock.engine.definition.argument_checks import require_non_negative
-from penstock.engine.errors import DefinitionError, TranscriptError, UnsupportedCaseError
+from penstock.engine.errors import DefinitionError, TranscriptError
 from penstock.engine.plan.aggregates import AggregateOutput, Mean, Sum
 from penstock.engine.plan.policies import DeltaPolicy
 from penstock.engine.plan.sinks import PaneLog
@@ -96,10 +96,6 @@ class Case:
 def parse_case(node: Mapping[str, Any]) -> Case:
     """Parse a case; refuse what cannot run with an explanation."""
     name = case_name(node)
-    if "cannot" in node:
-        raise UnsupportedCaseError(str(node["cannot"]))
-    if "broken" in node:
-        raise TranscriptError(f"the case does not match the schema of its file: {node['broken']}")
     try:
         return build_case(name, node)
     except DefinitionError as problem:

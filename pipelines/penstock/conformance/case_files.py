@@ -10,12 +10,11 @@ from typing import Any
 
 import yaml
 
-from penstock.conformance.dialects import translate_case
 from penstock.engine.errors import TranscriptError
 
 
 def read_case_nodes(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the cases of a file in the schema, translated from other dialects."""
+    """Yield the cases of a file."""
     text = read_text(path)
     document = (
         parse_yaml_document(text, path) if path.suffix in (".yaml", ".yml") else parse_json_document(text)
@@ -26,7 +25,7 @@ def read_case_nodes(path: Path) -> Iterator[Mapping[str, Any]]:
         if not isinstance(node, Mapping):
             raise TranscriptError(f"{path}: case {number} is not an object. Write one object per case")
         if not node.get("header"):
-            yield translate_case(node)
+            yield node
 
 
 def read_text(path: Path) -> str:

@@ -18,7 +18,6 @@ from penstock.quality.statistics.change_detection import MIN_PREVIOUS_INTERVALS,
 from penstock.quality.statistics.recent_points import (
     RecentIntervals,
     add_missed_share,
-    newest_time_ms,
     read_last_points,
 )
 from penstock.quality.statistics.series import StatisticsPoint, compute_fate_points, compute_window_points
@@ -310,4 +309,3 @@ def test_old_files_are_not_read(tmp_path: Path) -> None:
         lambda rows: compute_window_points(rows, [], [], HOUR, 502 * HOUR),
     )
     assert [point.figures["records"] for point in found] == [500, 501, 502]
-    assert newest_time_ms(table, "window_end") == 502 * HOUR

@@ -1,4 +1,4 @@
-"""`penstock demo`: run a shipped pipeline and draw its panes, or compare with another system."""
+"""`penstock demo`: run a shipped pipeline and draw its panes."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,22 +9,19 @@ from penstock.platform.cli.command_context import current_settings
 from penstock.platform.cli.output import StepPrinter, cli_command, format_examples, print_json, print_table
 
 if TYPE_CHECKING:
-    from penstock.platform.demo.comparisons import ComparisonResult
     from penstock.platform.demo.gallery import FinishedDemo
 
 EXAMPLES = format_examples(
     "penstock demo --list",
     "penstock demo word_count",
-    "penstock demo record_at_a_time",
     "penstock demo --all --out pipelines/docs/gallery",
 )
 
 
 def _complete_demos(_context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
     from penstock.pipelines import catalog
-    from penstock.platform.demo.comparisons import COMPARISONS
 
-    return [name for name in (*catalog.pipeline_names(), *COMPARISONS) if name.startswith(prefix)]
+    return [name for name in catalog.pipeline_names() if name.startswith(prefix)]
 
 
 @click.command(name="demo", short_help="Run a shipped pipeline and draw its panes", epilog=EXAMPLES)
@@ -38,80 +35,37 @@ def _complete_demos(_context: click.Context, _parameter: click.Parameter, prefix
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for pages and diagrams. Default: .penstock/demo/NAME.",
 )
-@click.option("--yes", is_flag=True, help="Install missing software (Apache Beam) without asking.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(
-    names: tuple[str, ...], listing: bool, everything: bool, out: Path | None, yes: bool, as_json: bool
-) -> None:
+def command(names: tuple[str, ...], listing: bool, everything: bool, out: Path | None, as_json: bool) -> None:
     """Run a shipped pipeline on generated input, draw its panes, and print its result.
 
     The command starts its own broker and stops it at the end; a running stack is not affected. The input drives
     the clock, so minutes take seconds, and the same seed gives the same diagram.
-
-    `beam`, `dstreams` and `record_at_a_time` compare Penstock with another system. Their exit code is 1 if the
-    results differ.
     """
     if listing:
         _list_demos(as_json)
         return
-    from penstock.pipelines import catalog
-    from penstock.platform.demo.comparisons import COMPARISONS
-
     if bool(names) == everything:
         raise click.UsageError("name a pipeline or use --all; `penstock demo --list` lists the pipelines")
-    comparison_names = [name for name in names if name in COMPARISONS]
-    pipelines = (
-        catalog.pipeline_names() if everything else tuple(name for name in names if name not in COMPARISONS)
-    )
-    demo_results = _run_pipeline_demos(pipelines, out, as_json, everything) if pipelines else []
-    comparisons = [_show_comparison(name, out, yes, as_json) for name in comparison_names]
-    if as_json:
-        print_json([*demo_results, *map(_comparison_as_json, comparison_names, comparisons)])
-    if not all(comparison.is_equal for comparison in comparisons):
-        raise SystemExit(1)
-
-
-def _run_pipeline_demos(
-    names: tuple[str, ...], out: Path | None, as_json: bool, everything: bool
-) -> list[dict[str, object]]:
+    from penstock.pipelines import catalog
     from penstock.platform.demo.gallery import render_index, run_demos
 
-    demo_results = []
+    names = catalog.pipeline_names() if everything else names
+    finished_demos_json = []
     for finished_demo in run_demos(current_settings(), names, out, StepPrinter().step):
         if as_json:
-            demo_results.append(_demo_as_json(finished_demo))
+            finished_demos_json.append(_demo_as_json(finished_demo))
         elif not everything:
             _print_demo(finished_demo)
     if everything and out is not None:
         (out / "README.md").write_text(render_index(names), "utf-8")
         click.echo(f"gallery: {out / 'README.md'}", err=as_json)
-    return demo_results
-
-
-def _show_comparison(name: str, out: Path | None, yes: bool, as_json: bool) -> "ComparisonResult":
-    from penstock.platform.demo.comparisons import ComparisonSetup, run_comparison
-
-    settings = current_settings()
-    folder = settings.home / "demo" / name
-    comparison = run_comparison(
-        name,
-        ComparisonSetup(
-            settings, folder, StepPrinter().step, lambda question: yes or click.confirm(question, err=True)
-        ),
-    )
-    if out is not None:
-        comparison = comparison.copy_to(out)
-    if not as_json:
-        print_table(comparison.columns, comparison.rows)
-        click.echo(comparison.summary)
-        click.echo(f"result: {comparison.result}")
-        click.echo(f"page:   {settings.root / comparison.page}")
-    return comparison
+    if as_json:
+        print_json(finished_demos_json)
 
 
 def _list_demos(as_json: bool) -> None:
     from penstock.pipelines import catalog
-    from penstock.platform.demo.comparisons import COMPARISONS
 
     rows = [
         (
@@ -120,10 +74,6 @@ def _list_demos(as_json: bool) -> None:
             catalog.read_description(name).partition("\n\n")[0],
         )
         for name in catalog.pipeline_names()
-    ]
-    rows += [
-        (name, comparison_info.input_label, comparison_info.description)
-        for name, comparison_info in COMPARISONS.items()
     ]
     if as_json:
         print_json([dict(zip(("pipeline", "reads", "description"), row, strict=True)) for row in rows])
@@ -165,14 +115,4 @@ def _demo_as_json(finished_demo: "FinishedDemo") -> dict[str, object]:
             for check in finished_demo.result.table_checks
         ],
         "rows": [dict(zip(columns, row, strict=True)) for row in rows],
-    }
-
-
-def _comparison_as_json(name: str, comparison: "ComparisonResult") -> dict[str, object]:
-    return {
-        "name": name,
-        "equal": comparison.is_equal,
-        "result": str(comparison.result),
-        "page": str(comparison.page),
-        "rows": [dict(zip(comparison.columns, row, strict=True)) for row in comparison.rows],
     }

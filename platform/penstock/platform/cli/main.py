@@ -24,7 +24,6 @@ _COMMAND_MODULES = {
     "audit": f"{_CLI_PACKAGE}.audit",
     "check": f"{_CLI_PACKAGE}.check",
     "table": f"{_CLI_PACKAGE}.table",
-    "suggest": f"{_CLI_PACKAGE}.suggest",
     "state": f"{_CLI_PACKAGE}.state",
     "statistics": f"{_CLI_PACKAGE}.statistics",
     "quarantine": f"{_CLI_PACKAGE}.quarantine",

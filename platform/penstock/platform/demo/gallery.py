@@ -11,7 +11,6 @@ from penstock.engine.diagrams import build_scene, render_pane_diagram
 from penstock.infra.jars import ensure_jars
 from penstock.infra.local_broker import LocalBroker
 from penstock.pipelines import catalog
-from penstock.platform.demo.comparisons import COMPARISONS
 from penstock.platform.demo.demo_run import DemoResult, ProgressReporter, run_demo
 from penstock.platform.demo.pipeline_page import render_page
 from penstock.platform.errors import UnknownStreamError
@@ -26,9 +25,9 @@ all dots would be on the dashed line. A picture shows one key, or all keys where
 page has the four questions, the results, the expectations and the definition. The command below a picture makes
 it again, byte for byte: its records come from a seed, and its clock is that of the input.
 
-`penstock demo --all --out pipelines/docs/gallery` makes the whole gallery. What other systems teach runs side by
-side with `penstock demo beam` ([Apache Beam](../beam.md)), `dstreams` ([Spark's DStreams](../dstreams.md)) and
-`record_at_a_time` ([Spark's real-time mode](../record_at_a_time.md))."""
+`penstock demo --all --out pipelines/docs/gallery` makes the whole gallery. Penstock is also compared with
+[Apache Beam](../beam.md), with [Spark's DStreams](../dstreams.md) and with
+[Spark's real-time mode](../record_at_a_time.md)."""
 
 StepContext = Callable[[str], AbstractContextManager[ProgressReporter]]
 
@@ -48,9 +47,8 @@ def run_demos(
     """Yield each completed demonstration. Without an output folder, its page is next to its tables."""
     for name in names:
         if name not in catalog.pipeline_names():
-            known_names = (*catalog.pipeline_names(), *COMPARISONS)
             raise UnknownStreamError(
-                explain_unknown_name("pipeline", name, known_names, "penstock demo --list")
+                explain_unknown_name("pipeline", name, catalog.pipeline_names(), "penstock demo --list")
             )
     home = settings.home / "demo"
     shutil.rmtree(home / "broker", ignore_errors=True)

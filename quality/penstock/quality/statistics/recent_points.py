@@ -102,15 +102,6 @@ def _missed_share(point: StatisticsPoint, count: int) -> dict[str, float]:
     return {"share_missed": count / record_count if record_count else 0.0}
 
 
-def newest_time_ms(table: DeltaTable, column: str) -> int | None:
-    """Return the latest time of a column according to file statistics; None if a file has no statistics."""
-    files = pa.table(table.get_add_actions(flatten=True))
-    if f"max.{column}" not in files.column_names or files.column(f"max.{column}").null_count:
-        return None
-    newest_ms = pc.max(to_milliseconds(files.column(f"max.{column}"))).as_py()
-    return None if newest_ms is None else int(newest_ms)
-
-
 def _list_files_after(table: DeltaTable, column: str, after_ms: int) -> set[str] | None:
     """Return the files that may have a later row; None if no file has statistics."""
     files = pa.table(table.get_add_actions(flatten=True))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from tests.pipelines.conformance.dialects.translation import load_translated_cases
 from tests.pipelines.conformance.transcripts.test_figures import NAMED, figure_case
 from tests.pipelines.conformance.transcripts.test_oracles import FILES, known_differences
 from tests.pipelines.conformance.transcripts.test_runner import RIGHT, wrong
@@ -46,7 +47,7 @@ def test_recorded_cases_come_out_on_spark_as_they_do_in_the_reference(
 ) -> None:
     listed = yaml.safe_load((HERE / "spark_differences.yaml").read_text(encoding="utf-8"))
     differences = listed.get(Path(file).name) or {}
-    pairs = on_both(spark, load_case_nodes([oracle(file)]))
+    pairs = on_both(spark, load_translated_cases([oracle(file)]))
     differing = {ours.id for ours, _ in pairs if not ours.is_ok}
     assert differing - set(known_differences(file)) == set(differences)
     ours, theirs = ([p for p in column if p.id not in differences] for column in zip(*pairs, strict=True))

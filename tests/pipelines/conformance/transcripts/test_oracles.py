@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.pipelines.conformance.dialects.translation import load_translated_cases
 from tests.pipelines.oracles import oracle
 
-from penstock.conformance import CaseVerdict, ReferenceEngine, run_files
+from penstock.conformance import CaseVerdict, ReferenceEngine, run_cases
 
 FILES = [
     "apex/retraction_cases.json",
@@ -24,9 +25,14 @@ def known_differences(file: str) -> dict[str, Any]:
     return listed.get(Path(file).name) or {}
 
 
+def judge(file: str) -> list[CaseVerdict]:
+    """The verdicts of the reference evaluator."""
+    return list(run_cases(load_translated_cases([oracle(file)]), ReferenceEngine()))
+
+
 @pytest.mark.parametrize("file", FILES)
 def test_recorded_cases_pass_or_are_listed_with_the_reason(file: str) -> None:
-    verdicts = list(run_files([oracle(file)], ReferenceEngine()))
+    verdicts = judge(file)
     assert verdicts
     differing = {verdict.id for verdict in verdicts if not verdict.is_ok}
     assert differing == set(known_differences(file))
@@ -34,5 +40,4 @@ def test_recorded_cases_pass_or_are_listed_with_the_reason(file: str) -> None:
 
 @pytest.mark.parametrize("file", FILES)
 def test_every_field_that_a_recorded_pane_carries_is_compared(file: str) -> None:
-    verdicts: list[CaseVerdict] = list(run_files([oracle(file)], ReferenceEngine()))
-    assert {verdict.id: verdict.not_compared for verdict in verdicts if verdict.not_compared} == {}
+    assert {verdict.id: verdict.not_compared for verdict in judge(file) if verdict.not_compared} == {}

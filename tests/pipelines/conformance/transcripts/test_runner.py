@@ -13,7 +13,6 @@ from tests.examples import scale_examples
 from penstock.conformance import (
     CaseVerdict,
     ReferenceEngine,
-    load_case_nodes,
     parse_case,
     report_verdicts,
     run_cases,
@@ -71,80 +70,6 @@ def test_cases_are_read_from_a_document_a_list_or_a_case_a_line(tmp_path: Path) 
         assert [(verdict.id, verdict.is_ok) for verdict in verdicts] == [("right", True), ("two", True)]
     (tmp_path / "one.json").write_text(json.dumps(RIGHT, indent=1), encoding="utf-8")
     assert [verdict.is_ok for verdict in run_files([tmp_path / "one.json"], ReferenceEngine())] == [True]
-
-
-OTHER_SCHEMAS: list[dict[str, Any]] = [
-    {
-        "id": "one_element_at_a_time",
-        "window": {"type": "tumbling_event_time", "size_ms": 10},
-        "trigger": {"type": "purging", "inner": {"type": "count", "n": 2}},
-        "allowed_lateness_ms": 0,
-        "window_function": "sum",
-        "steps": [
-            {
-                "inputs": [{"key": "k", "value": value, "timestamp": value} for value in (1, 2, 3)],
-                "expect": [{"key": "k", "value": 3, "timestamp": 9}],
-            }
-        ],
-    },
-    {
-        "id": "policies",
-        "policy": "sliding, count(2), count(1)",
-        "steps": [{"insert": 1}, {"insert": 2}, {"insert": 3}],
-        "triggered": [[1], [1, 2], [2, 3]],
-    },
-    {
-        "id": "facts",
-        "window": {"type": "fixed", "size": 10, "offset": 0},
-        "expect": [{"window": [0, 10], "ts": [1, 9]}],
-    },
-]
-
-
-@pytest.mark.parametrize("form", ["document", "list", "lines", "alone"])
-def test_cases_of_other_schemas_are_read_from_every_form_of_file(tmp_path: Path, form: str) -> None:
-    texts = {
-        "document": [json.dumps({"cases": OTHER_SCHEMAS})],
-        "list": [json.dumps(OTHER_SCHEMAS)],
-        "lines": ["\n".join(map(json.dumps, [{"header": True}, *OTHER_SCHEMAS]))],
-        "alone": [json.dumps(case, indent=1) for case in OTHER_SCHEMAS],
-    }
-    paths = [tmp_path / f"{number}.json" for number in range(len(texts[form]))]
-    for path, text in zip(paths, texts[form], strict=True):
-        path.write_text(text, encoding="utf-8")
-    verdicts = list(run_files(paths, ReferenceEngine()))
-    assert [(v.id, v.is_ok) for v in verdicts] == [(case["id"], True) for case in OTHER_SCHEMAS]
-
-
-@pytest.mark.parametrize(
-    ("theirs", "ours"),
-    [
-        ({"type": "tumbling_event_time", "size": 10}, {"type": "fixed", "size": 10}),
-        (
-            {"type": "sliding_event_time", "size": 10, "slide_ms": 5000},
-            {"type": "sliding", "size": 10, "period": 5},
-        ),
-        ({"type": "session_event_time", "gap_ms": 3000}, {"type": "sessions", "gap": 3}),
-        (
-            {"type": "tumbling_processing_time", "size_ms": 7000},
-            {"type": "fixed", "size": 7, "time": "processing"},
-        ),
-    ],
-)
-def test_windows_and_triggers_of_other_schemas_are_known_in_cases_of_this_one(
-    tmp_path: Path, theirs: dict[str, Any], ours: dict[str, Any]
-) -> None:
-    said = wrong(
-        window=theirs, trigger={"type": "purging", "inner": {"type": "count", "n": 2}}, on_time_pane="always"
-    )
-    meant = wrong(
-        window=ours,
-        trigger={"type": "repeatedly", "of": [{"type": "after_count", "count": 2}]},
-        accumulation="discarding",
-    )
-    (tmp_path / "cases.json").write_text(json.dumps([said, meant]), encoding="utf-8")
-    read = [parse_case(node).script.plan for node in load_case_nodes([tmp_path / "cases.json"])]
-    assert read[0] == read[1]
 
 
 def test_a_case_a_line_may_hold_any_letter(tmp_path: Path) -> None:
@@ -399,19 +324,6 @@ def test_a_file_is_refused_by_the_line_where_its_form_ends(
     (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(TranscriptError, match=says):
         list(run_files([tmp_path / name], ReferenceEngine()))
-
-
-@pytest.mark.parametrize("schema", ["anchor-policy-windows/1", "anchor-assignment/1", "other/1"])
-@pytest.mark.parametrize(
-    "case", [{"id": "x"}, {"id": "x", "policy": 3, "steps": [3]}, {"id": "x", "window_function": 1}]
-)
-def test_a_broken_case_of_another_schema_stops_no_other(tmp_path: Path, schema: str, case: Any) -> None:
-    (tmp_path / "both.json").write_text(json.dumps({"schema": schema, "cases": [case]}), encoding="utf-8")
-    (tmp_path / "right.json").write_text(json.dumps([RIGHT]), encoding="utf-8")
-    broken, right = run_files([tmp_path / "both.json", tmp_path / "right.json"], ReferenceEngine())
-    assert broken.malformed
-    assert "object" not in broken.malformed.replace("an object", "")
-    assert right.is_ok
 
 
 anything = st.one_of(

@@ -93,19 +93,19 @@ class LiveCatalog:
             for name in NAMES
         }
 
-    def run(self, between: Callable[[str], None]) -> None:
-        """Send everything, step by step, while all streams run; `between` hears of each phase that is committed."""
+    def run(self) -> None:
+        """Send everything, step by step, while all streams run."""
         for topic in MADE:
             self._broker.create_topic(topic, PARTITIONS)
         ensure_topics(self._broker.bootstrap, [load_contract("card-alerts")])
         with ThreadPoolExecutor(len(self.runs)) as each:
             streams = dict(zip(self.runs, each.map(Running.start, self.runs.values()), strict=True))
             try:
-                self._run(streams, between)
+                self._run(streams)
             finally:
                 list(each.map(lambda stream: stream.drain(), streams.values()))
 
-    def _run(self, streams: "dict[str, LiveStream]", between: Callable[[str], None]) -> None:
+    def _run(self, streams: "dict[str, LiveStream]") -> None:
         phases: list[str] = []
         for step in STEPS:
             phases += step
@@ -113,7 +113,6 @@ class LiveCatalog:
             for name, run in self.runs.items():
                 wanted = sum(len(counted(topic, phases)) for topic in names_of(run.plan))
                 run.progress.wait_for(wanted, streams[name])
-            between(step[-1])
             streams["card_alerts"].stop()
             streams["card_alerts"] = self.runs["card_alerts"].start()
             for run in self.runs.values():

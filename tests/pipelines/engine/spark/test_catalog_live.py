@@ -7,11 +7,8 @@ panes of each stage must add up to it, and each record is accounted for.
 import json
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
-from urllib.request import urlopen
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.ingestion.topic_reading import read_topic
@@ -33,45 +30,17 @@ from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.contracts import load_contract
 from penstock.pipelines import catalog
 from penstock.pipelines.catalog.word_count_incremental import SLIDE_MS, SLIDES_PER_WINDOW
-from penstock.platform.suggestions.page_server import serve_suggestions
-from penstock.platform.suggestions.suggestion_lookup import SuggestionLookup
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 PHASES = ("first", "late", "then", "close", "lost")
-LOOKED_BACK_MS = 60_000
 WINDOW_MS = SLIDES_PER_WINDOW * SLIDE_MS
 BY_THE_WATERMARK = ("card_travel",)
 """Functions that have told already, when something late comes, what it would have changed."""
 BY_THE_CUT = ("click_through",)
 """Whether what comes late finds something shown already depends on how its batches are cut."""
-
-
-class Typist:
-    """Somebody who types every beginning of a hashtag, whenever all that was sent has been counted."""
-
-    def __init__(self, found: LiveCatalog, stack: ExitStack) -> None:
-        self._table = found.warehouse("hashtags") / "latest/hashtags"
-        self._stack = stack
-        self._address = ""
-        self.seen: dict[str, dict[str, tuple[str, ...]]] = {}
-        """What was suggested for each beginning, after each phase."""
-
-    def __call__(self, phase: str) -> None:
-        self._address = self._address or self._stack.enter_context(
-            serve_suggestions(SuggestionLookup(self._table), 0)
-        )
-        beginnings = {row[0] for row in hashtag_rows()}
-        self.seen[phase] = {typed: self._asked(typed) for typed in sorted(beginnings)}
-
-    def _asked(self, typed: str) -> tuple[str, ...]:
-        with urlopen(f"{self._address}suggest?prefix={quote(typed)}", timeout=10) as response:
-            return tuple(json.load(response)["suggestions"])
-
-
-Found = tuple[LiveCatalog, Typist]
 
 
 @pytest.fixture(scope="module")
@@ -84,13 +53,11 @@ def topics(tmp_path_factory: pytest.TempPathFactory, kafka_jar_paths: list[Path]
 @pytest.fixture(scope="module")
 def found(
     spark: "SparkSession", topics: LocalBroker, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Found]:
+) -> LiveCatalog:
     """The catalog, after all was sent and every stream was drained."""
     ran = LiveCatalog(spark, topics, tmp_path_factory.mktemp("catalog"))
-    with ExitStack() as stack:
-        typist = Typist(ran, stack)
-        ran.run(typist)
-        yield ran, typist
+    ran.run()
+    return ran
 
 
 def sent_to(name: str) -> dict[str, list[Record]]:
@@ -102,23 +69,17 @@ def sent_to(name: str) -> dict[str, list[Record]]:
     return {topic: counted(topic, phases) for topic in names_of(plan)}
 
 
-def hashtag_rows() -> list[tuple[Any, ...]]:
-    """The best tags for each beginning and window, computed another way."""
-    _, best = answers("hashtags", sent_to("hashtags"))
-    return best.rows
-
-
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "word_count_incremental"])
-def test_what_is_left_is_what_another_way_of_computing_says(found: Found, name: str) -> None:
-    ran, sent = found[0], sent_to(name)
-    run_to_the_end = ran.bounded(name, sent)
+def test_what_is_left_is_what_another_way_of_computing_says(found: LiveCatalog, name: str) -> None:
+    sent = sent_to(name)
+    run_to_the_end = found.bounded(name, sent)
     for answer in answers(name, sent):
         assert answer.rows
-        assert answer.found(ran.table(name, answer.table)) == answer.rows
+        assert answer.found(found.table(name, answer.table)) == answer.rows
         assert answer.found(run_to_the_end(answer.table)) == answer.rows
 
 
-def test_moving_counts_have_late_lines_in_the_windows_that_were_still_to_come(found: Found) -> None:
+def test_moving_counts_have_late_lines_in_the_windows_that_were_still_to_come(found: LiveCatalog) -> None:
     in_time, late = counted("lines", ("first", "then", "lost")), counted("lines", ["late"])
     (answer,) = answers("word_count_incremental", {"lines": in_time})
     (added,) = answers("word_count_incremental", {"lines": late})
@@ -126,7 +87,7 @@ def test_moving_counts_have_late_lines_in_the_windows_that_were_still_to_come(fo
     times = Counter({(word, begins): n for word, begins, n in answer.rows})
     times.update({(word, begins): n for word, begins, n in added.rows if begins + WINDOW_MS > told_until})
     expected = sorted((*place, n) for place, n in times.items())
-    assert answer.found(found[0].table("word_count_incremental", answer.table)) == expected
+    assert answer.found(found.table("word_count_incremental", answer.table)) == expected
     assert any(begins + WINDOW_MS <= told_until for _, begins, _ in added.rows)
     assert any(begins + WINDOW_MS > told_until for _, begins, _ in added.rows)
 
@@ -143,12 +104,12 @@ def told_when_late_lines_came() -> int:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_panes_of_each_stage_add_up_to_what_is_left(found: Found, name: str) -> None:
+def test_the_panes_of_each_stage_add_up_to_what_is_left(found: LiveCatalog, name: str) -> None:
     stages = watched(name).stages
-    panes = {stage.name: found[0].table(name, f"panes/{stage.name}") for stage in stages}
+    panes = {stage.name: found.table(name, f"panes/{stage.name}") for stage in stages}
     for stage in stages:
         for table in (sink.table for sink in stage.sinks if isinstance(sink, LatestValues)):
-            assert left(stage, panes[stage.name]) == rows(stage, found[0].table(name, f"latest/{table}"))
+            assert left(stage, panes[stage.name]) == rows(stage, found.table(name, f"latest/{table}"))
     corrected = [panes[stage.name] for stage in stages if stage.accumulation == "retracting"]
     if corrected and name not in BY_THE_CUT:
         said = [row for table in corrected for row in table.select(["kind", "timing"]).to_pylist()]
@@ -156,14 +117,14 @@ def test_the_panes_of_each_stage_add_up_to_what_is_left(found: Found, name: str)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_record_is_accounted_for(found: Found, name: str) -> None:
+def test_each_record_is_accounted_for(found: LiveCatalog, name: str) -> None:
     plan = watched(name)
     refused = {place for topic in names_of(plan) for place in addresses(topic, "lost")}
-    assert found[0].lost(name) == (refused if refuses_what_is_late(plan) else set())
+    assert found.lost(name) == (refused if refuses_what_is_late(plan) else set())
     sent = [
         len(counted(each.name, PHASES)) for stage in plan.source_stages for each in plan.sources_of(stage)
     ]
-    accounts = found[0].accounts(name)
+    accounts = found.accounts(name)
     read = sum(row["read"] for row in accounts)
     assert read == sum(sent)
     ends = ("folded", "late", "quarantined", "duplicate", "filtered")
@@ -173,7 +134,7 @@ def test_each_record_is_accounted_for(found: Found, name: str) -> None:
     assert sum(row["quarantined"] for row in accounts) == 0
 
 
-def test_each_alert_about_a_card_is_in_its_topic_once(found: Found, topics: LocalBroker) -> None:
+def test_each_alert_about_a_card_is_in_its_topic_once(found: LiveCatalog, topics: LocalBroker) -> None:
     told = [
         (read.partition, json.loads(read.value))
         for read in read_topic(topics.bootstrap, "card-alerts", "read_committed")
@@ -182,7 +143,7 @@ def test_each_alert_about_a_card_is_in_its_topic_once(found: Found, topics: Loca
     columns = ("card", "payment", "here", "there", "apart_ms")
     (answer,) = answers("card_alerts", sent_to("card_alerts"))
     assert sorted(tuple(row[name] for name in columns) for _, row in alerts) == answer.rows
-    batches = found[0].table("card_alerts", "panes/card_alerts").to_pylist()
+    batches = found.table("card_alerts", "panes/card_alerts").to_pylist()
     assert sorted((row["payment"], row["batch_id"]) for _, row in alerts) == sorted(
         (row["payment"], row["batch_id"]) for row in batches
     )
@@ -190,15 +151,3 @@ def test_each_alert_about_a_card_is_in_its_topic_once(found: Found, topics: Loca
         {row["card"] for _, row in alerts}
     )
     assert {row["kind"] for _, row in told} == {"insert", "watermark"}
-
-
-def test_what_is_suggested_is_what_was_used_most_in_the_newest_whole_minute(found: Found) -> None:
-    newest = max(start for _, start, _ in hashtag_rows())
-    expected = {
-        typed: tuple(tags)
-        for typed, start, tags in sorted(hashtag_rows(), key=lambda row: row[1], reverse=True)
-        if newest - start < LOOKED_BACK_MS
-    }
-    seen = found[1].seen
-    assert {typed: tags for typed, tags in seen["close"].items() if tags} == expected
-    assert seen["first"] != seen["close"], "what is suggested has changed with what came"

@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.ingestion.topic_reading import read_topic
-
-from penstock.infra.local_broker import LocalBroker
-from penstock.platform.demo.comparisons.record_at_a_time import (
+from tests.benchmarks.record_at_a_time import (
     AlertRelay,
     alerts_topic,
     create_payment,
     is_suspicious,
 )
+from tests.ingestion.topic_reading import read_topic
+
+from penstock.infra.local_broker import LocalBroker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

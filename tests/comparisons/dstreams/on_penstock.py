@@ -9,6 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from tests.comparisons.dstreams.input_batches import (
+    IDLE_BATCH_COUNT,
+    INPUT_BATCHES,
+    SECOND_INPUT_BATCHES,
+    SECOND_MS,
+)
+from tests.comparisons.dstreams.verbs_page import read_verbs
 
 from penstock import stream
 from penstock.engine.batch.intent import OffsetRange
@@ -16,13 +23,6 @@ from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow
 from penstock.engine.history.reexecute import BatchToReexecute, reexecute_batches
 from penstock.engine.spark.bounded_sources.memory_source import InMemorySource, create_memory_source
 from penstock.ingestion.contracts import load_contract
-from penstock.platform.demo.comparisons.dstreams.input_batches import (
-    IDLE_BATCH_COUNT,
-    INPUT_BATCHES,
-    SECOND_INPUT_BATCHES,
-    SECOND_MS,
-)
-from penstock.platform.demo.comparisons.dstreams.verbs_page import read_verbs
 from penstock.stream import Pipeline, read
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def build_page_namespace() -> dict[str, Any]:
     names: dict[str, Any] = {name: getattr(stream, name) for name in stream.__all__}
     names |= {page_function.__name__: page_function for page_function in PAGE_FUNCTIONS}
     names |= {"read": read_topics, "lines": read_topics("lines"), "more": read_topics("more")}
-    exec(PAGE_PREAMBLE, names)  # noqa: S102  written above
+    exec(PAGE_PREAMBLE, names)
     return names
 
 
@@ -147,7 +147,7 @@ def build_pipelines() -> Mapping[str, Pipeline]:
     """Return the pipeline of each operation, with a pane log."""
     namespace, pipelines_by_verb = build_page_namespace(), {}
     for verb, (_, code) in read_verbs().items():
-        exec(code, namespace)  # noqa: S102  code from this checkout
+        exec(code, namespace)
         pipelines_by_verb[verb] = namespace["ours"].write(_verb_table(verb), mode="log")
     return pipelines_by_verb
 

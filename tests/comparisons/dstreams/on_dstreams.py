@@ -6,15 +6,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.platform.demo.comparisons.dstreams.input_batches import (
+from tests.comparisons.dstreams.input_batches import (
     IDLE_BATCH_COUNT,
     INPUT_BATCHES,
     SECOND_INPUT_BATCHES,
     advance_clock,
     use_manual_clock,
 )
-from penstock.platform.demo.comparisons.dstreams.verbs_page import read_verbs
-from penstock.platform.errors import DemoError
+from tests.comparisons.dstreams.verbs_page import read_verbs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,7 +41,7 @@ class BatchCollector:
         """Wait until this number of batches has arrived."""
         with self.condition:
             if not self.condition.wait_for(lambda: len(self.batches) >= batch_count, BATCHES_TIMEOUT_S):
-                raise DemoError(
+                raise RuntimeError(
                     f"{len(self.batches)} of {batch_count} batches of DStreams within {BATCHES_TIMEOUT_S} s"
                 )
 
@@ -88,7 +87,7 @@ def tag_verb_streams(page_names: Mapping[str, Any]) -> "Iterator[DStream[tuple[s
     """Yield the stream of each operation with tagged elements, so that one job can collect all of them."""
     for verb, (code, _) in read_verbs().items():
         namespace = dict(page_names)
-        exec(code, namespace)  # noqa: S102  the page of this checkout, as it stands
+        exec(code, namespace)
         yield namespace["theirs"].map(lambda element, verb=verb: (verb, element))
 
 

@@ -6,9 +6,8 @@ from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
-
-from penstock.platform.demo.comparisons.dstreams.input_batches import IDLE_BATCH_COUNT, INPUT_BATCHES
-from penstock.platform.demo.comparisons.dstreams.on_dstreams import ElementCounts
+from tests.comparisons.dstreams.input_batches import IDLE_BATCH_COUNT, INPUT_BATCHES
+from tests.comparisons.dstreams.on_dstreams import ElementCounts
 
 UPDATE_STATE_VERB, MAP_STATE_VERB = "updateStateByKey", "mapWithState"
 

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
-from tests.pipelines.stored import create_memory_source
-
-from penstock.engine.batch.intent import OffsetRange
-from penstock.engine.history.bounded_run import BoundedRun, BoundedRunConfig
-from penstock.platform.cli.main import penstock
-from penstock.platform.demo.comparisons.dstreams.input_batches import (
+from tests.comparisons.dstreams.input_batches import (
     INPUT_BATCHES,
     SECOND_MS,
     advance_clock,
     use_manual_clock,
 )
+from tests.pipelines.stored import create_memory_source
+
+from penstock.engine.batch.intent import OffsetRange
+from penstock.engine.history.bounded_run import BoundedRun, BoundedRunConfig
+from penstock.platform.cli.main import penstock
 from penstock.stream import after_count, count, global_window, read, repeatedly
 
 if TYPE_CHECKING:

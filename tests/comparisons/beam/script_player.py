@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
+from tests.comparisons.beam.programs_in_penstock import PROGRAMS
 
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.intent import OffsetRange
@@ -14,8 +15,6 @@ from penstock.engine.history.reexecute import BatchToReexecute, reexecute_batche
 from penstock.engine.plan import Plan
 from penstock.engine.spark.bounded_sources.memory_source import create_memory_source
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS
-from penstock.platform.demo.comparisons.beam.programs_in_penstock import PROGRAMS
-from penstock.platform.errors import DemoError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +43,7 @@ def play_in_beam(python: Path, program: str, folder: Path) -> PaneRows:
     command = [str(python), str(PACKAGE_FOLDER / "programs_in_beam.py"), program, str(script), str(panes)]
     process = subprocess.run(command, capture_output=True, text=True, timeout=BEAM_TIMEOUT_S, check=False)
     if process.returncode != 0:
-        raise DemoError(f"{program} failed in Beam ({' '.join(command)}):\n{process.stderr}")
+        raise RuntimeError(f"{program} failed in Beam ({' '.join(command)}):\n{process.stderr}")
     return [json.loads(line) for line in panes.read_text("utf-8").splitlines()]
 
 

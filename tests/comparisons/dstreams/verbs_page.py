@@ -5,22 +5,14 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from penstock.platform.errors import DemoError
-
-PAGE_PATH = Path("pipelines/docs/dstreams.md")
-CHECKOUT_ROOT = Path(__file__).parents[6]
+PAGE_FILE = Path(__file__).parents[3] / "pipelines" / "docs" / "dstreams.md"
 TABLE_ROW_PATTERN = re.compile(r"^\| (`.*?) \|", re.MULTILINE)
 
 
 @cache
 def read_page() -> str:
-    """Return the text of the page. Raises DemoError outside of a checkout."""
-    page_file = CHECKOUT_ROOT / PAGE_PATH
-    if not page_file.exists():
-        raise DemoError(
-            f"{page_file} does not exist; run this command in a checkout, not in a container image"
-        )
-    return page_file.read_text("utf-8")
+    """Return the text of the page."""
+    return PAGE_FILE.read_text("utf-8")
 
 
 def read_verbs() -> Mapping[str, tuple[str, str]]:

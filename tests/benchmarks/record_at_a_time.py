@@ -2,12 +2,10 @@
 
 A stateless stream does not wait for windows, so its latency is that of the engine alone. Payments arrive at a
 constant rate. The latency of an alert is the time between the broker timestamps of the payment and the alert. Both
-streams run at the same time over the same payments. Each must emit every
-alert that plain Python finds exactly once.
+streams run at the same time over the same payments. Each must emit every alert that plain Python finds, once.
 """
 
 import json
-import shutil
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,23 +16,13 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from penstock.engine.diagrams import Curve, CurvePoint, render_curves
-from penstock.infra.jars import ensure_jars
 from penstock.infra.local_broker import LocalBroker
-from penstock.platform.demo.comparisons.comparison import (
-    ComparisonResult,
-    ComparisonSetup,
-    ProgressReporter,
-    describe_equality,
-)
-from penstock.platform.errors import DemoError
-from penstock.platform.services.command_spark import open_command_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 PAYMENTS_TOPIC = "payments"
-PAYMENTS_PER_SECOND, DURATION_S = 200.0, 15.0
 TRIGGER_MODES: Mapping[str, Mapping[str, str]] = {
     "record at a time": {"realTime": "30 seconds"},
     "micro-batches": {"processingTime": "0 seconds"},
@@ -117,7 +105,7 @@ class AlertRelay:
                 time.sleep(max(started_s + (number - first + 1) / rate - time.monotonic(), 0))
         undelivered = producer.flush(30)
         if undelivered:
-            raise DemoError(
+            raise RuntimeError(
                 f"{self.broker.bootstrap} did not acknowledge {undelivered} of {count} payments within 30 s"
             )
 
@@ -130,7 +118,7 @@ class AlertRelay:
         try:
             while len(received) < count:
                 if time.monotonic() > deadline:
-                    raise DemoError(
+                    raise RuntimeError(
                         f"{mode}: {len(received)} of {count} alerts after {RECEIVE_TIMEOUT_S:g} s"
                     )
                 message = consumer.poll(0.5)
@@ -146,9 +134,7 @@ def count_expected_alerts(count: int) -> Counter[str]:
     return Counter(fields["id"] for fields in map(create_payment, range(count)) if is_suspicious(fields))
 
 
-def run_both_modes(
-    alert_relay: AlertRelay, rate: float, seconds: float, report_progress: ProgressReporter
-) -> dict[str, ReceivedAlerts]:
+def run_both_modes(alert_relay: AlertRelay, rate: float, seconds: float) -> dict[str, ReceivedAlerts]:
     """Run both modes over the same payments, and return all alerts of each, including those of the warm-up.
 
     This must be the last use of the session, because it switches Spark's log off.
@@ -157,11 +143,9 @@ def run_both_modes(
     alert_relay.create_topics(list(TRIGGER_MODES))
     queries = [alert_relay.start_query(mode) for mode in TRIGGER_MODES]
     try:
-        report_progress("warming up both streams")
         alert_relay.send_payments(0, WARM_UP_PAYMENTS, 0)
         for mode in TRIGGER_MODES:
             alert_relay.receive_alerts(mode, count_expected_alerts(WARM_UP_PAYMENTS).total())
-        report_progress(f"{rate:g} payments/s for {seconds:g} s")
         alert_relay.send_payments(WARM_UP_PAYMENTS, count - WARM_UP_PAYMENTS, rate)
         return {
             mode: alert_relay.receive_alerts(mode, count_expected_alerts(count).total())
@@ -202,57 +186,3 @@ def render_latency_curves(latencies_by_mode: Mapping[str, Sequence[float]]) -> s
     ]
     axis_labels = ("milliseconds from a payment's arrival to its alert's", "percent of the alerts")
     return render_curves("Card alerts by rule, from topic to topic", axis_labels, latency_curves)
-
-
-def run(setup: ComparisonSetup) -> ComparisonResult:
-    """Run both modes and draw their latencies."""
-    shutil.rmtree(setup.folder, ignore_errors=True)
-    setup.folder.mkdir(parents=True)
-    settings = setup.settings
-    with setup.step("start a broker for the comparison") as report_progress:
-        jars = ensure_jars(
-            settings.jars, ["kafka"], lambda done, total, _: report_progress(f"jar {done} of {total}")
-        )
-        broker = LocalBroker.in_directory(setup.folder / "broker", jars).start()
-    try:
-        with (
-            open_command_spark(settings, "demo") as session,
-            setup.step("run both modes side by side") as report_progress,
-        ):
-            alerts_by_mode = run_both_modes(
-                AlertRelay(session, broker, setup.folder), PAYMENTS_PER_SECOND, DURATION_S, report_progress
-            )
-    finally:
-        broker.stop()
-    return summarize_comparison(alerts_by_mode, setup.folder / "record_at_a_time.svg")
-
-
-def summarize_comparison(alerts_by_mode: Mapping[str, ReceivedAlerts], picture: Path) -> ComparisonResult:
-    """Summarize the alerts of both modes and draw their latencies."""
-    expected_ids = count_expected_alerts(WARM_UP_PAYMENTS + round(PAYMENTS_PER_SECOND * DURATION_S))
-    is_correct = {
-        mode: Counter(alert["payment"] for alert, _ in received_alerts) == expected_ids
-        for mode, received_alerts in alerts_by_mode.items()
-    }
-    latencies_by_mode = {
-        mode: compute_latencies(received_alerts) for mode, received_alerts in alerts_by_mode.items()
-    }
-    picture.write_text(render_latency_curves(latencies_by_mode), "utf-8")
-    rows = [
-        (
-            mode,
-            len(mode_latencies),
-            *(f"{latency_at_percentile(mode_latencies, percentile):.0f}" for percentile in (50, 90, 99)),
-            describe_equality(is_correct[mode]),
-        )
-        for mode, mode_latencies in latencies_by_mode.items()
-    ]
-    return ComparisonResult(
-        columns=("mode", "alerts", "p50, ms", "p90, ms", "p99, ms", "alerts compared with plain Python"),
-        rows=rows,
-        summary=f"{PAYMENTS_PER_SECOND:g} payments/s for {DURATION_S:g} s, "
-        "latency from the payment's broker timestamp to the alert's.",
-        is_equal=all(is_correct.values()),
-        result=picture,
-        page=Path("pipelines/docs/record_at_a_time.md"),
-    )

@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-
-from penstock.platform.demo.comparisons.dstreams.input_batches import IDLE_BATCH_COUNT, INPUT_BATCHES
-from penstock.platform.demo.comparisons.dstreams.normalization import (
+from tests.comparisons.dstreams.input_batches import IDLE_BATCH_COUNT, INPUT_BATCHES
+from tests.comparisons.dstreams.normalization import (
     batch_second,
     normalize_dstream_batches,
     normalize_panes,
     rows_to_elements,
 )
-from penstock.platform.demo.comparisons.dstreams.on_dstreams import ElementCounts, run_verbs_in_dstreams
-from penstock.platform.demo.comparisons.dstreams.on_penstock import run_verbs_here
-from penstock.platform.demo.comparisons.dstreams.verbs_page import list_named_verbs, read_verbs
+from tests.comparisons.dstreams.on_dstreams import ElementCounts, run_verbs_in_dstreams
+from tests.comparisons.dstreams.on_penstock import run_verbs_here
+from tests.comparisons.dstreams.verbs_page import list_named_verbs, read_verbs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -31,7 +31,7 @@ def use_manual_clock(spark: "SparkSession") -> "Iterator[None]":
     from pyspark import SparkContext
     from pyspark.streaming.util import TransformFunction
 
-    settings = spark.sparkContext._jsc.sc().conf()  # noqa: SLF001  the Python settings are a copy
+    settings = spark.sparkContext._jsc.sc().conf()
     settings.set(CLOCK_SETTING, "org.apache.spark.util.ManualClock")
     try:
         with (
@@ -72,4 +72,4 @@ def convert_rdds_to_list(call: Callable[..., Any]) -> Callable[..., Any]:
 
 def advance_clock(ssc: "StreamingContext", batch_count: int) -> None:
     """Advance the manual clock by one second for each batch."""
-    ssc._jssc.ssc().scheduler().clock().setTime(batch_count * SECOND_MS)  # noqa: SLF001  no public API
+    ssc._jssc.ssc().scheduler().clock().setTime(batch_count * SECOND_MS)

@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
-from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS
-from penstock.platform.demo.comparisons.beam import count_panes
-from penstock.platform.demo.comparisons.beam.beam_environment import ensure_environment
-from penstock.platform.demo.comparisons.beam.programs_in_penstock import PROGRAMS
-from penstock.platform.demo.comparisons.beam.script_player import (
+from tests.comparisons.beam.beam_environment import ensure_environment
+from tests.comparisons.beam.pane_comparison import count_panes
+from tests.comparisons.beam.programs_in_penstock import PROGRAMS
+from tests.comparisons.beam.script_player import (
     SCRIPTS_BY_PROGRAM,
     build_batches,
     play_in_beam,
     play_in_penstock,
 )
+
+from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
+from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,1 +1,0 @@
-"""Hashtag completion: lookups in the table of the stream `hashtags`, and a web page."""
