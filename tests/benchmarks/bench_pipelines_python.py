@@ -35,9 +35,9 @@ from tests.benchmarks.rivals import (
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow
 from penstock.engine.functions.vectorized import KeyBatchContext, KeyBatchUpdate
 from penstock.engine.plan import Column, PaneLog, Plan, StatefulFunction, function_ref, state_type
-from penstock.engine.plan.triggers import Default
 from penstock.engine.plan.windows import Fixed
 from penstock.engine.spark.kafka.checkpoint_offsets import read_batch_ranges
+from penstock.engine.triggers.default import Default
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -26,11 +26,12 @@ from penstock.engine.plan import (
     WatermarkStrategy,
 )
 from penstock.engine.plan.stages import AccumulationMode, Stage
-from penstock.engine.plan.triggers import Default, Trigger
 from penstock.engine.plan.windows import OrderWindow, Window
 from penstock.engine.spark.kafka.checkpoint_offsets import read_batch_ranges
 from penstock.engine.spark.live_stream import LiveStream, StreamConfig
 from penstock.engine.spark.session import SparkSessionConfig, open_spark_session
+from penstock.engine.triggers.default import Default
+from penstock.engine.triggers.trigger import Trigger
 from penstock.infra.jars import ensure_jars
 from penstock.infra.java import find_java
 from penstock.infra.local_broker import LocalBroker

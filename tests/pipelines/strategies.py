@@ -50,7 +50,6 @@ from penstock.engine.plan import (
     Tumbling,
     WatermarkStrategy,
     Window,
-    can_finish,
 )
 
 SOURCE = "records"
@@ -107,7 +106,7 @@ leaves = st.one_of(
 def composites(inner: st.SearchStrategy[Trigger]) -> st.SearchStrategy[Trigger]:
     """Triggers made of others."""
     some = st.lists(inner, min_size=1, max_size=3).map(tuple)
-    finishing = st.lists(inner.filter(can_finish), max_size=2)
+    finishing = st.lists(inner.filter(lambda trigger: trigger.can_finish), max_size=2)
     in_turn = st.builds(lambda first, last: AfterEach((*first, last)), finishing, inner)
     maybe = st.none() | inner
     return st.one_of(
@@ -121,7 +120,7 @@ def composites(inner: st.SearchStrategy[Trigger]) -> st.SearchStrategy[Trigger]:
 
 
 triggers: st.SearchStrategy[Trigger] = st.recursive(leaves, composites, max_leaves=5)
-lasting_triggers = triggers.map(lambda trigger: Repeatedly(trigger) if can_finish(trigger) else trigger)
+lasting_triggers = triggers.map(lambda trigger: Repeatedly(trigger) if trigger.can_finish else trigger)
 DEFAULT = Default()
 NO_BOUND = WatermarkStrategy()
 modes = st.sampled_from(["discarding", "accumulating", "retracting"])

@@ -1,41 +1,35 @@
-"""Parses the `trigger` of a case into a trigger of the plan."""
+"""Parses the `trigger` of a case into a trigger of the plan.
+
+Its type is a keyword of YAML definitions, and its fields are the arguments of the keyword. Recorded cases name
+some of them as other systems do.
+"""
 
 from collections.abc import Mapping
+from inspect import Parameter, signature
 from typing import Any
 
 from penstock.conformance.field_validation import refuse_misspelled_fields
 from penstock.conformance.punctuation_parser import PUNCTUATION_FIELDS, parse_predicate
 from penstock.conformance.time_units import TimeUnit
+from penstock.engine.definition.durations import Duration
+from penstock.engine.definition.keyword import KeywordFunction
 from penstock.engine.errors import TranscriptError, UnsupportedCaseError
-from penstock.engine.plan.triggers import (
-    AfterAll,
-    AfterAny,
-    AfterCount,
-    AfterEach,
-    AfterProcessingTime,
-    AfterPunctuation,
-    AfterWatermark,
-    Default,
-    Every,
-    OrFinally,
-    Repeatedly,
-    Trigger,
-)
+from penstock.engine.triggers.after_count import AfterCount
+from penstock.engine.triggers.after_punctuation import AfterPunctuation
+from penstock.engine.triggers.after_watermark import AfterWatermark
+from penstock.engine.triggers.every import Every
+from penstock.engine.triggers.trigger import Trigger
+from penstock.stream.keyword_registries import TRIGGER_KEYWORDS, find_nested_registry
 
-TRIGGER_FIELDS: dict[str, tuple[str, ...]] = {
-    "default": (),
-    "after_watermark": ("early", "late"),
-    "after_count": ("count", "n"),
-    "after_processing_time": ("delay", "delay_ms", "duration", "duration_ms"),
-    "every": ("period", "period_ms", "every", "every_ms", "interval", "interval_ms", "offset", "offset_ms"),
-    "after_punctuation": PUNCTUATION_FIELDS,
-    "repeatedly": ("of",),
-    "or_finally": ("of", "finally"),
-    "after_any": ("of", "triggers"),
-    "after_all": ("of", "triggers"),
-    "after_each": ("of", "triggers"),
+TYPE_ALIASES = {"after_first": "after_any", "after_processing_time_aligned": "every"}
+FIELD_NAMES = {
+    "n": ("count", "n"),
+    "delay": ("delay", "duration"),
+    "period": ("period", "every", "interval"),
+    "until": ("finally",),
+    "predicate": PUNCTUATION_FIELDS,
 }
-TRIGGER_TYPES = tuple(TRIGGER_FIELDS)
+"""The fields of an argument, where they are not only its name."""
 TRIGGER_EXAMPLE = "{'type': 'after_count', 'count': 2}"
 
 
@@ -43,47 +37,61 @@ def parse_trigger(node: Mapping[str, Any] | str | None, unit: TimeUnit) -> Trigg
     """Parse a trigger with its parts; the default trigger if there is none."""
     spec: Mapping[str, Any] = {"type": node or "default"} if not isinstance(node, Mapping) else node
     kind = spec.get("type")
-    refuse_misspelled_fields(spec, ("type", *TRIGGER_FIELDS.get(str(kind), ())), f"the trigger {kind!r}")
-    match kind:
-        case "default":
-            return Default()
-        case "after_watermark":
-            return AfterWatermark(
-                parse_optional_trigger(spec.get("early"), unit),
-                parse_optional_trigger(spec.get("late"), unit),
-            )
-        case "after_count":
-            return AfterCount(parse_count(spec))
-        case "after_processing_time":
-            return AfterProcessingTime(unit.parse_field(spec, "delay", "duration"))
-        case "every" | "after_processing_time_aligned":
-            period = unit.parse_field(spec, "period", "every", "interval")
-            return Every(period, unit.parse_optional_field(spec, "offset") % max(period, 1))
-        case "after_punctuation":
-            return AfterPunctuation(parse_predicate(spec))
-        case "repeatedly":
-            return Repeatedly(parse_trigger(require_part(spec, "of"), unit))
-        case "or_finally":
-            return OrFinally(
-                parse_trigger(require_part(spec, "of"), unit),
-                parse_trigger(require_part(spec, "finally"), unit),
-            )
-        case "after_any" | "after_first":
-            return AfterAny(parse_parts(spec, unit))
-        case "after_all":
-            return AfterAll(parse_parts(spec, unit))
-        case "after_each":
-            return AfterEach(parse_parts(spec, unit))
-        case str(kind) if kind.startswith(("early_every_", "late_every_")):
-            return parse_early_or_late(kind, spec, unit)
-        case str(other):
-            raise UnsupportedCaseError(
-                f"the contract has no trigger of type {other!r}; it has {', '.join(TRIGGER_TYPES)}"
-            )
-        case _:
-            raise TranscriptError(
-                f"a trigger is {node!r}; write an object with a type, such as {TRIGGER_EXAMPLE}"
-            )
+    if not isinstance(kind, str):
+        raise TranscriptError(
+            f"a trigger is {node!r}; write an object with a type, such as {TRIGGER_EXAMPLE}"
+        )
+    if kind.startswith(("early_every_", "late_every_")):
+        return parse_early_or_late(kind, spec, unit)
+    function = find_trigger_function(kind)
+    parameters = signature(function, eval_str=True).parameters
+    known_fields = [name for parameter in parameters.values() for name in field_names(parameter)]
+    refuse_misspelled_fields(spec, ("type", *known_fields), f"the trigger {kind!r}")
+    if "predicate" in parameters:
+        return AfterPunctuation(parse_predicate(spec))
+    positional: list[Any] = []
+    for parameter in parameters.values():
+        if parameter.kind is Parameter.VAR_POSITIONAL:
+            positional += parse_parts(spec, unit)
+        else:
+            positional.append(parse_argument(spec, parameter, unit))
+    trigger: Trigger = function(*positional)
+    return trigger
+
+
+def find_trigger_function(kind: str) -> KeywordFunction:
+    """Return the function of a type of triggers."""
+    known_kinds = TRIGGER_KEYWORDS.kinds_by_name
+    name = TYPE_ALIASES.get(kind, kind)
+    if name not in known_kinds:
+        raise UnsupportedCaseError(
+            f"the contract has no trigger of type {kind!r}; it has {', '.join(known_kinds)}"
+        )
+    return known_kinds[name]
+
+
+def field_names(parameter: Parameter) -> tuple[str, ...]:
+    """Return the fields that may hold an argument."""
+    if parameter.kind is Parameter.VAR_POSITIONAL:
+        return ("of", "triggers")
+    names = FIELD_NAMES.get(parameter.name, (parameter.name,))
+    return (*names, *(f"{name}_ms" for name in names)) if parameter.annotation == Duration else names
+
+
+def parse_argument(spec: Mapping[str, Any], parameter: Parameter, unit: TimeUnit) -> Any:
+    """Parse the argument of a parameter: a trigger, a duration, a number of elements or another value."""
+    names = FIELD_NAMES.get(parameter.name, (parameter.name,))
+    is_optional = parameter.default is not Parameter.empty
+    if find_nested_registry(parameter) is not None:
+        (name,) = names
+        if is_optional and spec.get(name) is None:
+            return parameter.default
+        return parse_trigger(require_part(spec, name), unit)
+    if parameter.annotation == Duration:
+        return (unit.parse_optional_field if is_optional else unit.parse_field)(spec, *names)
+    if parameter.annotation is int:
+        return parse_count(spec)
+    return spec.get(parameter.name, parameter.default)
 
 
 def parse_early_or_late(kind: str, node: Mapping[str, Any], unit: TimeUnit) -> Trigger:
@@ -96,7 +104,7 @@ def parse_early_or_late(kind: str, node: Mapping[str, Any], unit: TimeUnit) -> T
             part = Every(unit.parse_field(node, "period"))
         case _:
             raise UnsupportedCaseError(
-                f"the contract has no trigger of type {kind!r}; it has {', '.join(TRIGGER_TYPES)}"
+                f"the contract has no trigger of type {kind!r}; it has {', '.join(TRIGGER_KEYWORDS.kinds_by_name)}"
             )
     return AfterWatermark(early=part) if side == "early" else AfterWatermark(late=part)
 
@@ -119,11 +127,6 @@ def parse_parts(node: Mapping[str, Any], unit: TimeUnit) -> tuple[Trigger, ...]:
             f"{node.get('type')!r} needs a list of triggers in `of`, such as [{TRIGGER_EXAMPLE}]; found {parts!r}"
         )
     return tuple(parse_trigger(part, unit) for part in parts)
-
-
-def parse_optional_trigger(node: Mapping[str, Any] | str | None, unit: TimeUnit) -> Trigger | None:
-    """Parse an optional part."""
-    return None if node is None else parse_trigger(node, unit)
 
 
 def parse_count(node: Mapping[str, Any]) -> int:

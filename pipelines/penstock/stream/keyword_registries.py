@@ -7,10 +7,10 @@ from typing import Any, Union, get_args, get_origin
 from penstock.core.kind_registry import KindRegistry
 from penstock.engine.definition.keyword import KeywordFunction, keyword_registry
 from penstock.engine.plan.policies import ClosePolicy
-from penstock.engine.plan.triggers import Trigger
 from penstock.engine.plan.windows import Window
+from penstock.engine.triggers.trigger import Trigger
 
-TRIGGER_KEYWORDS = keyword_registry("trigger", "penstock.stream", Trigger)
+TRIGGER_KEYWORDS = keyword_registry("trigger", "penstock.engine.triggers", Trigger)
 WINDOW_KEYWORDS = keyword_registry("window", "penstock.stream", Window)
 POLICY_KEYWORDS = keyword_registry("policy", "penstock.stream", ClosePolicy)
 NESTED_KEYWORDS: tuple[tuple[type[Any] | UnionType, KindRegistry[KeywordFunction]], ...] = (

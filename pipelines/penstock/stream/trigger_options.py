@@ -5,7 +5,7 @@ from typing import get_args
 
 from penstock.engine.definition.argument_checks import require_one_of, require_type
 from penstock.engine.plan.stages import DEFAULT_TRIGGER, FinalPanePolicy, OnTimePanePolicy
-from penstock.engine.plan.triggers import Trigger
+from penstock.engine.triggers.trigger import Trigger
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from penstock.conformance.engines import Script
 from penstock.conformance.on_spark.shared_topic import ScriptBatch, SharedTopic, build_shared_topic
 from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.plan.stages import DEFAULT_TRIGGER, Plan
-from penstock.engine.plan.triggers import punctuation_predicates
 from penstock.engine.plan.windows import is_processing_time
 from penstock.engine.spark.batch_input import SparkBatchInput
 
@@ -39,7 +38,7 @@ def spark_job_key(plan: Plan) -> Hashable:
     """Return the part of a plan that Spark runs; lateness, accumulation and triggers belong to the operators."""
     stage = replace(plan.only_stage, lateness=0, accumulation="accumulating", on_time_pane="always")
     stage = replace(stage, final_pane="never", sinks=(), trigger=DEFAULT_TRIGGER)
-    return plan.sources, stage, punctuation_predicates(plan.only_stage.trigger)
+    return plan.sources, stage, plan.only_stage.trigger.punctuation
 
 
 @dataclass(frozen=True)

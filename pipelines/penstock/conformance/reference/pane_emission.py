@@ -8,7 +8,7 @@ from penstock.conformance.reference.aggregates import compute_columns
 from penstock.conformance.reference.input_records import MIN_TIMESTAMP, Instant
 from penstock.conformance.reference.join_rows import pane_content
 from penstock.conformance.reference.output_rows import Pane, PaneTiming, ReplacedWindow, RowKind
-from penstock.conformance.reference.primitive_triggers import ReferenceTriggerContext, TriggerReadiness
+from penstock.conformance.reference.triggers import ReferenceTriggerContext, TriggerReadiness
 from penstock.conformance.reference.window_state import EmittedPane, ReferenceWindow
 from penstock.engine.plan.stages import Stage
 

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from penstock.conformance.reference.composite_triggers import create_trigger
 from penstock.conformance.reference.input_records import Instant, StageElement
-from penstock.conformance.reference.primitive_triggers import MergedTrigger, ReferenceTriggerContext
+from penstock.conformance.reference.triggers import MergedTrigger, ReferenceTriggerContext, create_trigger
 from penstock.conformance.reference.window_state import EmittedPane, ReferenceWindow
 from penstock.engine.plan.stages import Stage
 

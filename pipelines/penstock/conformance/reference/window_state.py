@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.conformance.reference.input_records import Instant, StageElement
-from penstock.conformance.reference.primitive_triggers import ArrivalCounts, ReferenceTrigger
+from penstock.conformance.reference.triggers import ArrivalCounts, ReferenceTrigger
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from penstock.conformance.reference.composite_triggers import create_trigger
 from penstock.conformance.reference.input_records import Instant, RecordAddress, StageElement
 from penstock.conformance.reference.output_rows import LateReason, LateRow, Pane, ReplacedWindow
 from penstock.conformance.reference.pane_emission import (
@@ -15,12 +14,11 @@ from penstock.conformance.reference.pane_emission import (
     retract_overdue_panes,
 )
 from penstock.conformance.reference.predicates import matches_predicate
-from penstock.conformance.reference.primitive_triggers import ArrivalCounts
 from penstock.conformance.reference.session_merging import build_merged_window, merge_sessions
+from penstock.conformance.reference.triggers import ArrivalCounts, create_trigger
 from penstock.conformance.reference.window_assignment import find_containing_windows
 from penstock.conformance.reference.window_state import ReferenceWindow
 from penstock.engine.plan.stages import Stage
-from penstock.engine.plan.triggers import punctuation_predicates
 from penstock.engine.plan.windows import (
     Calendar,
     Fixed,
@@ -131,7 +129,7 @@ class ReferenceWindowOperator:
 
     def count_arrivals(self, members: Sequence[StageElement], clock: int) -> ArrivalCounts:
         """Return the counts of these elements for the trigger."""
-        predicates = punctuation_predicates(self.stage.trigger)
+        predicates = self.stage.trigger.punctuation
         matching = {
             predicate: sum(matches_predicate(element.fields, predicate) for element in members)
             for predicate in predicates

@@ -24,6 +24,11 @@ def format_delay(milliseconds: int) -> str:
     return f" by {format_duration(milliseconds)}" if milliseconds else ""
 
 
+def format_offset(milliseconds: int) -> str:
+    """Format the offset of windows or firings: `, shifted by 1 hour` or nothing."""
+    return f", shifted by {format_duration(milliseconds)}" if milliseconds else ""
+
+
 def join_phrases(items: list[str], conjunction: str = "and") -> str:
     """Join items: `a, b and c`."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {conjunction} {items[-1]}"

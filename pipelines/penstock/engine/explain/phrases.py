@@ -1,16 +1,9 @@
-"""English phrases for windows, triggers, aggregates and durations."""
+"""English phrases for windows and aggregates."""
 
 from typing import assert_never
 
-from penstock.engine.definition.phrases import format_duration, join_phrases
+from penstock.engine.definition.phrases import format_duration, format_offset, join_phrases
 from penstock.engine.plan import (
-    AfterAll,
-    AfterAny,
-    AfterCount,
-    AfterEach,
-    AfterProcessingTime,
-    AfterPunctuation,
-    AfterWatermark,
     Aggregate,
     AsOf,
     Between,
@@ -20,10 +13,8 @@ from penstock.engine.plan import (
     Count,
     CountPolicy,
     Custom,
-    Default,
     DeltaPolicy,
     Distinct,
-    Every,
     First,
     Fixed,
     Global,
@@ -33,10 +24,8 @@ from penstock.engine.plan import (
     Mean,
     Min,
     OfInput,
-    OrFinally,
     PunctuationPolicy,
     Quantiles,
-    Repeatedly,
     SameWindows,
     Sessions,
     Sliding,
@@ -45,7 +34,6 @@ from penstock.engine.plan import (
     Sum,
     TimePolicy,
     TopN,
-    Trigger,
     Tumbling,
     Window,
     predicate_sql,
@@ -58,9 +46,11 @@ def describe_window(plan_window: Window) -> str:
     """Describe a window."""
     match plan_window:
         case Fixed(size, offset, time):
-            return f"fixed windows of {format_duration(size)}{describe_offset(offset)}{describe_time_domain(time)}"
+            return (
+                f"fixed windows of {format_duration(size)}{format_offset(offset)}{describe_time_domain(time)}"
+            )
         case Sliding(size, period, offset, time):
-            rhythm = f"{format_duration(period)}{describe_offset(offset)}{describe_time_domain(time)}"
+            rhythm = f"{format_duration(period)}{format_offset(offset)}{describe_time_domain(time)}"
             return f"sliding windows of {format_duration(size)} that start every {rhythm}"
         case Sessions(gap):
             return f"sessions that end after {format_duration(gap)} without a record of the key"
@@ -95,11 +85,6 @@ def describe_window(plan_window: Window) -> str:
             return "the windows of the panes that it reads"
         case _:
             assert_never(plan_window)
-
-
-def describe_offset(offset: int) -> str:
-    """Describe an offset, if there is one."""
-    return f", shifted by {format_duration(offset)}" if offset else ""
 
 
 def describe_time_domain(time: str) -> str:
@@ -146,52 +131,6 @@ def describe_trigger_policy(policy: OrderPolicy) -> str:
             return f"{format_duration(elapsed)} after the first record that is not yet emitted"
         case _:
             return describe_close_policy(policy)
-
-
-def describe_trigger(plan_trigger: Trigger) -> str:
-    """Describe when a trigger fires."""
-    match plan_trigger:
-        case Default():
-            return "when the watermark passes the end of the window, then with each batch of late records"
-        case AfterWatermark(None, None):
-            return "once, when the watermark passes the end of the window"
-        case AfterWatermark(early, late):
-            return describe_around_end(early, late)
-        case AfterCount(n):
-            return "when a record arrives" if n == 1 else f"when {n} records have arrived"
-        case AfterProcessingTime(delay):
-            return f"{format_duration(delay)} after the first record, on the batch clock"
-        case Every(period, offset):
-            rhythm = f"every {format_duration(period)} on the batch clock{describe_offset(offset)}"
-            return f"{rhythm}, if new records have arrived"
-        case AfterPunctuation(predicate):
-            return f"when a record with {predicate_sql(predicate)} arrives"
-        case AfterAny(inner):
-            return "when the first of these is ready: " + "; ".join(describe_trigger(part) for part in inner)
-        case AfterAll(inner):
-            return "when all of these are ready: " + "; ".join(describe_trigger(part) for part in inner)
-        case AfterEach(inner):
-            return "first " + "; then ".join(describe_trigger(part) for part in inner)
-        case OrFinally(inner, until):
-            return f"{describe_trigger(inner)}; and a last time {describe_trigger(until)}"
-        case Repeatedly(AfterCount(n)):
-            return "whenever a record arrives" if n == 1 else f"whenever {n} more records have arrived"
-        case Repeatedly(inner):
-            return f"repeatedly {describe_trigger(inner)}"
-        case _:
-            assert_never(plan_trigger)
-
-
-def describe_around_end(early: Trigger | None, late: Trigger | None) -> str:
-    """Describe early, on-time and late panes."""
-    late_firing = describe_trigger(late) if late else "with each batch of late records"
-    return f"{describe_until_end(early)}; late panes {late_firing}"
-
-
-def describe_until_end(early: Trigger | None) -> str:
-    """Describe early and on-time panes."""
-    on_time = "on-time pane when the watermark passes the end of the window"
-    return on_time if early is None else f"early panes {describe_trigger(early)}; {on_time}"
 
 
 def describe_aggregate(plan_aggregate: Aggregate, *, panes: bool = False) -> str:

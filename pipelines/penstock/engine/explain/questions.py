@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from penstock.engine.definition.phrases import format_delay, format_duration, join_phrases
 from penstock.engine.explain import phrases
 from penstock.engine.plan import (
-    AfterWatermark,
     Between,
     ChangelogWindows,
-    Default,
     Global,
     JoinWindow,
     SlidingOrder,
@@ -136,15 +134,10 @@ def answer_when(stage: Stage, upstream_names: list[str]) -> tuple[str, ...]:
 
 def describe_firing(stage: Stage) -> str:
     """Describe when a window emits a pane. A window without allowed lateness emits nothing after its end."""
-    if stage.trigger == Default() and isinstance(stage.window, Global):
+    if stage.has_default_trigger and isinstance(stage.window, Global):
         return "when the input ends"
-    match stage.trigger:
-        case Default() if stage.lateness == 0:
-            description = "when the watermark passes the end of the window"
-        case AfterWatermark(early, late) if stage.lateness == 0 and (early or late):
-            description = phrases.describe_until_end(early)
-        case _:
-            description = phrases.describe_trigger(stage.trigger)
+    trigger = stage.trigger
+    description = trigger.describe() if stage.lateness else trigger.describe_until_end()
     return (
         description.replace("the watermark", "the batch clock")
         if is_processing_time(stage.window)

@@ -33,7 +33,6 @@ from penstock.engine.plan.field_usage import iter_used_fields
 from penstock.engine.plan.stages import Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
 from penstock.engine.plan.steps import step_kind
-from penstock.engine.plan.triggers import punctuation_predicates
 from penstock.engine.plan.windows import (
     JoinWindow,
     OrderWindow,
@@ -42,8 +41,7 @@ from penstock.engine.plan.windows import (
     is_record_ordered,
 )
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, Int64Array
-from penstock.engine.triggers.base import TriggerMachine
-from penstock.engine.triggers.compiler import compile_trigger
+from penstock.engine.triggers.machine import TriggerColumnNames, TriggerMachine
 
 WINDOW_BOUNDS = (pa.field("window_start", pa.int64()), pa.field("window_end", pa.int64()))
 
@@ -234,7 +232,7 @@ class CompiledStage:
     @property
     def predicates(self) -> tuple[Predicate, ...]:
         """The predicates of the trigger. A partial counts the matches of predicate i in `matches_i`."""
-        return punctuation_predicates(self.plan.trigger)
+        return self.plan.trigger.punctuation
 
     @property
     def partial_schema(self) -> pa.Schema:
@@ -302,7 +300,7 @@ def compile_stage(
     )
     return CompiledStage(
         stage,
-        compile_trigger(stage.trigger),
+        stage.trigger.create_machine(TriggerColumnNames()),
         tuple(accumulators),
         tuple(pa.field(name, field_types[name]) for name in stage.key),
         list_record_fields(stage, field_types) if is_record_ordered(stage.window) else (),

@@ -80,23 +80,6 @@ from penstock.engine.plan.steps import (
     SqlStep,
     Step,
 )
-from penstock.engine.plan.triggers import (
-    AfterAll,
-    AfterAny,
-    AfterCount,
-    AfterEach,
-    AfterProcessingTime,
-    AfterPunctuation,
-    AfterWatermark,
-    Default,
-    Every,
-    OrFinally,
-    Repeatedly,
-    Trigger,
-    can_finish,
-    child_triggers,
-    punctuation_predicates,
-)
 from penstock.engine.plan.validation.plans import validate_plan
 from penstock.engine.plan.windows import (
     Calendar,
@@ -113,6 +96,18 @@ from penstock.engine.plan.windows import (
     Window,
     is_processing_time,
 )
+from penstock.engine.triggers.after_all import AfterAll
+from penstock.engine.triggers.after_any import AfterAny
+from penstock.engine.triggers.after_count import AfterCount
+from penstock.engine.triggers.after_each import AfterEach
+from penstock.engine.triggers.after_processing_time import AfterProcessingTime
+from penstock.engine.triggers.after_punctuation import AfterPunctuation
+from penstock.engine.triggers.after_watermark import AfterWatermark
+from penstock.engine.triggers.default import Default
+from penstock.engine.triggers.every import Every
+from penstock.engine.triggers.or_finally import OrFinally
+from penstock.engine.triggers.repeatedly import Repeatedly
+from penstock.engine.triggers.trigger import Trigger
 
 __all__ = [
     "AccumulationMode",
@@ -209,9 +204,7 @@ __all__ = [
     "WatermarkStrategy",
     "Window",
     "aggregate_fields",
-    "can_finish",
     "can_retract",
-    "child_triggers",
     "combiner_ref",
     "fingerprint",
     "function_ref",
@@ -221,7 +214,6 @@ __all__ = [
     "plan_to_dict",
     "predicate_fields",
     "predicate_sql",
-    "punctuation_predicates",
     "state_type",
     "validate_plan",
 ]

@@ -10,7 +10,6 @@ from penstock.engine.plan.policies import DeltaPolicy, PunctuationPolicy
 from penstock.engine.plan.sources import PlanSource, TopicOrigin
 from penstock.engine.plan.stages import Stage
 from penstock.engine.plan.steps import TypesByColumn
-from penstock.engine.plan.triggers import punctuation_predicates
 from penstock.engine.plan.windows import SlidingOrder, Tumbling, Window
 
 
@@ -40,10 +39,7 @@ def delta_fields(window: Window) -> tuple[str, ...]:
 
 def iter_predicates(stage: Stage, input_: str) -> Iterable[tuple[str, Predicate]]:
     """Yield each condition on records of an input: its location in the definition and the condition."""
-    yield from (
-        ("trigger.after_punctuation", trigger_predicate)
-        for trigger_predicate in punctuation_predicates(stage.trigger)
-    )
+    yield from (("trigger.after_punctuation", predicate) for predicate in stage.trigger.punctuation)
     match stage.window:
         case Tumbling(PunctuationPolicy(predicate)):
             yield "window.punctuation", predicate

@@ -9,8 +9,9 @@ from penstock.engine.plan.joins import Join
 from penstock.engine.plan.sinks import Sink
 from penstock.engine.plan.sources import OMITTED_AT_DEFAULT, PlanSource
 from penstock.engine.plan.steps import InputSteps, LookupStep, Step
-from penstock.engine.plan.triggers import Default, Trigger
 from penstock.engine.plan.windows import Window
+from penstock.engine.triggers.default import Default
+from penstock.engine.triggers.trigger import Trigger
 
 AccumulationMode: TypeAlias = Literal["discarding", "accumulating", "retracting"]
 OnTimePanePolicy: TypeAlias = Literal["always", "when_changed"]
@@ -46,6 +47,11 @@ class Stage:
     """The join of the elements that the aggregates of the stage hold."""
     topics: tuple[ChangelogTopic, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
     """The topics to which the panes are published."""
+
+    @property
+    def has_default_trigger(self) -> bool:
+        """Whether the trigger was not set, or set to the default."""
+        return self.trigger == DEFAULT_TRIGGER
 
     def steps_of_input(self, input_: str) -> tuple[Step, ...]:
         """Return the steps of one input."""

@@ -9,18 +9,14 @@ import pyarrow.compute as pc
 from penstock.engine.history.batch_history import has_time_policy
 from penstock.engine.operators.ordered.state_schema import WINDOW_NUMBER_FIELD
 from penstock.engine.plan import (
-    AfterCount,
-    AfterWatermark,
     ApplyStep,
     ArrowStep,
     Calendar,
     Deduplication,
-    Default,
     Fixed,
     Global,
     Plan,
     Quantiles,
-    Repeatedly,
     RowFunctionStep,
     Sessions,
     Sliding,
@@ -116,13 +112,8 @@ def _can_multiply(step: Step) -> bool:
 
 def has_complete_panes(stage: Stage) -> bool:
     """Tell whether the last pane of a window contains all of its elements."""
-    match stage.trigger:
-        case Default() | AfterWatermark(late=None) | Repeatedly(AfterWatermark(None, None) | AfterCount(1)):
-            return True
-        case AfterWatermark():
-            return stage.final_pane != "never" or stage.lateness == 0
-        case _:
-            return stage.final_pane != "never"
+    is_on_time_pane_last = stage.trigger.fires_at_end and stage.lateness == 0
+    return stage.trigger.shows_all_elements or stage.final_pane != "never" or is_on_time_pane_last
 
 
 def is_dedup_horizon_short(stage: Stage, rule: Deduplication) -> bool:

@@ -24,8 +24,8 @@ from penstock.engine.plan import (
     Stage,
     Sum,
 )
-from penstock.engine.plan.triggers import Trigger, can_finish
 from penstock.engine.plan.windows import Calendar, Fixed, Global, Sessions, Sliding
+from penstock.engine.triggers.trigger import Trigger
 
 windows = st.one_of(
     st.builds(Fixed, st.integers(1, 12), st.just(0)),
@@ -69,7 +69,7 @@ def composites(parts: st.SearchStrategy[Trigger]) -> st.SearchStrategy[Trigger]:
 
 def _in_turn(parts: tuple[Trigger, ...]) -> AfterEach:
     """Only the last part may repeat without end."""
-    ends = tuple(part for part in parts[:-1] if can_finish(part))
+    ends = tuple(part for part in parts[:-1] if part.can_finish)
     return AfterEach((*ends, parts[-1]))
 
 

@@ -39,14 +39,12 @@ from penstock.engine.plan import (
     Stage,
     Sum,
     TopN,
-    can_finish,
     function_ref,
     is_processing_time,
-    punctuation_predicates,
     validate_plan,
 )
-from penstock.engine.plan.triggers import Trigger
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS
+from penstock.engine.triggers.trigger import Trigger
 
 Rows = list[tuple[Any, ...]]
 
@@ -87,8 +85,8 @@ STEPPED = (
     AggregateOutput("most", Max("half")),
 )
 MODES = [["retracting"] * 3, ["discarding", "retracting", "retracting"], ["discarding"] * 3]
-lasting = triggers.map(lambda trigger: Repeatedly(trigger) if can_finish(trigger) else trigger)
-over_panes = lasting.filter(lambda trigger: not punctuation_predicates(trigger))
+lasting = triggers.map(lambda trigger: Repeatedly(trigger) if trigger.can_finish else trigger)
+over_panes = lasting.filter(lambda trigger: not trigger.punctuation)
 later_windows = st.one_of(
     st.just(SameWindows()),
     st.builds(Fixed, st.integers(1, 30)),

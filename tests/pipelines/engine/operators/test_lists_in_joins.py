@@ -29,8 +29,8 @@ from penstock.engine.plan import (
     validate_plan,
 )
 from penstock.engine.plan.joins import JOIN_KINDS
-from penstock.engine.plan.triggers import AfterCount
 from penstock.engine.plan.windows import Window
+from penstock.engine.triggers.after_count import AfterCount
 
 EACH = {"trigger": Repeatedly(AfterCount(1)), "lateness": 5, "accumulation": "retracting"}
 

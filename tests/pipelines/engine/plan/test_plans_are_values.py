@@ -14,7 +14,6 @@ from penstock.engine.plan import (
     Plan,
     Repeatedly,
     RowCheck,
-    can_finish,
     fingerprint,
     plan_from_dict,
     plan_to_dict,
@@ -73,7 +72,7 @@ def test_a_stored_plan_of_another_format_is_refused(change: dict[str, object], s
 @given(plans())
 def test_a_trigger_that_can_finish_is_refused_unless_it_may(plan: Plan) -> None:
     strict = replace(plan, stages=(replace(plan.only_stage, may_finish=False),))
-    if can_finish(plan.only_stage.trigger):
+    if plan.only_stage.trigger.can_finish:
         with pytest.raises(Exception, match="may_finish"):
             validate_plan(strict)
     else:

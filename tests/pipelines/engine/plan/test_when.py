@@ -11,13 +11,12 @@ from tests.pipelines.engine.operators.test_windows_against_reference import SOUR
 from penstock.conformance.reference import EvaluatedBatch, Evaluator, InputBatch, Pane
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan import AggregateOutput, Count, FinalPanes, Fixed, Global, Plan, Stage
-from penstock.engine.plan.triggers import Trigger
 from penstock.engine.plan.validation.pane_timing import (
-    can_fire_before_end,
     check_live_stages,
     has_at_most_one_pane,
     has_final_pane,
 )
+from penstock.engine.triggers.trigger import Trigger
 from penstock.pipelines import catalog
 from penstock.stream import (
     Pipeline,
@@ -91,7 +90,7 @@ def test_a_trigger_that_cannot_fire_before_the_end_never_does(
         "stage", ("records",), Global(), (AggregateOutput("n", Count()),), trigger=trigger, may_finish=True
     )
     before_the_end = run(stage, history)[:-1]
-    if not can_fire_before_end(trigger):
+    if not trigger.can_fire_before_end:
         assert shown(before_the_end) == []
 
 

@@ -20,11 +20,11 @@ from penstock.engine.errors import BoundedInputError, DefinitionError
 from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
 from penstock.engine.plan import Calendar, CountPolicy, Fixed, Plan, Sessions, SlidingOrder, Tumbling, Window
 from penstock.engine.plan.sources import FileFormat
-from penstock.engine.plan.triggers import Default
 from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.spark.bounded_sources.file_formats import open_file_source
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS
+from penstock.engine.triggers.default import Default
 from penstock.infra.local_broker import LocalBroker
 from penstock.stream import after_watermark, fixed, sliding
 

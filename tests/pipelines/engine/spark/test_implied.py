@@ -9,9 +9,9 @@ from tests.pipelines.engine.spark.test_checks import IN_ORDER, KNOWN, PLANS, REC
 
 from penstock.engine.dedup.duplicates import DUPLICATES_SCHEMA
 from penstock.engine.plan import Plan, WatermarkStrategy
-from penstock.engine.plan.triggers import Default
 from penstock.engine.spark.aggregate.constant_columns import find_derived_columns
 from penstock.engine.spark.aggregate.partials import aggregate_partials
+from penstock.engine.triggers.default import Default
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

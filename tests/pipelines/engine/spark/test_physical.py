@@ -12,12 +12,12 @@ from tests.pipelines.strategies import plans
 from penstock.engine.explain import explain
 from penstock.engine.operators.compiled_stage import compile_stage
 from penstock.engine.plan import CountPolicy, PaneLog, Plan, Tumbling
-from penstock.engine.plan.triggers import Default
 from penstock.engine.spark.aggregate.partials import aggregate_partials, judge_event_times
 from penstock.engine.spark.parse.records import KAFKA_SOURCE_DDL, parse_records
 from penstock.engine.spark.physical_plan import Parallelism, describe_physical_plan
 from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
 from penstock.engine.tables.table_paths import late_records_path, result_path, stage_ledger_path
+from penstock.engine.triggers.default import Default
 from penstock.stream import between, count, fixed, join, read, sum_, union
 
 if TYPE_CHECKING:

@@ -22,8 +22,9 @@ from penstock.engine.plan import (
 )
 from penstock.engine.plan.policies import CountPolicy
 from penstock.engine.plan.stages import AccumulationMode, Stage
-from penstock.engine.plan.triggers import Default, Trigger
 from penstock.engine.plan.windows import Fixed, Sessions, SlidingOrder, Tumbling, Window
+from penstock.engine.triggers.default import Default
+from penstock.engine.triggers.trigger import Trigger
 from penstock.infra.local_broker import LocalBroker
 from penstock.stream import after_count, after_watermark, count, repeatedly, sum_
 

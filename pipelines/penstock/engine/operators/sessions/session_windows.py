@@ -32,7 +32,7 @@ from penstock.engine.operators.windowed.window_update import (
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, BoolArray, Int64Array
 from penstock.engine.state.sorted_run import GroupHashes
 from penstock.engine.state.state_tree import StateTree
-from penstock.engine.triggers.base import WindowMerge
+from penstock.engine.triggers.machine import WindowMerge
 
 
 @dataclass(frozen=True)

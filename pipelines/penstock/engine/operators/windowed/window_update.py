@@ -23,7 +23,7 @@ from penstock.engine.state.header_columns import (
 )
 from penstock.engine.state.sorted_run import GroupHashes
 from penstock.engine.state.state_tree import StateTree, distinct_groups
-from penstock.engine.triggers.base import NewElementCounts
+from penstock.engine.triggers.machine import NewElementCounts
 
 
 @dataclass(frozen=True)

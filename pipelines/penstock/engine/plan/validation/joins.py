@@ -6,7 +6,6 @@ from penstock.engine.plan.joins import Join
 from penstock.engine.plan.pane_windows import windows_of_panes
 from penstock.engine.plan.sinks import FinalPanes, PaneLog
 from penstock.engine.plan.stages import Plan, Stage
-from penstock.engine.plan.triggers import Default
 from penstock.engine.plan.windows import JoinWindow, SameWindows, is_record_ordered
 
 
@@ -52,7 +51,7 @@ def check_record_join(stage: Stage) -> None:
         "Start with join(left, right, ...)",
     )
     fix = "Remove it: a row is emitted once, when it is final"
-    require(stage.trigger == Default(), "trigger", "set for an interval or as-of join", fix)
+    require(stage.has_default_trigger, "trigger", "set for an interval or as-of join", fix)
     require(stage.final_pane == "never", "final_pane", "set for an interval or as-of join", fix)
     require(stage.accumulation == "accumulating", "accumulation", "set for an interval or as-of join", fix)
     if isinstance(stage.window, AsOf) and stage.join is not None:

@@ -8,16 +8,6 @@ from penstock.engine.definition.argument_checks import require
 from penstock.engine.plan.sinks import CompleteTableSink, FinalPanes, LatestValues
 from penstock.engine.plan.sources import TopicOrigin
 from penstock.engine.plan.stages import Plan, Stage
-from penstock.engine.plan.triggers import (
-    AfterAll,
-    AfterAny,
-    AfterEach,
-    AfterWatermark,
-    Default,
-    OrFinally,
-    Repeatedly,
-    Trigger,
-)
 from penstock.engine.plan.windows import Global, SameWindows, is_record_ordered
 
 
@@ -42,28 +32,22 @@ def check_live_stages(plan: Plan) -> None:
         never_ends = reads_live_topic(plan, stage) and has_unbounded_windows(plan, stage)
         fix = "Add trigger(repeatedly(after_count(1))), or run it over bounded input with `penstock run`"
         problem = f"{stage.name} waits for the end of a window that never ends"
-        require(not never_ends or can_fire_before_end(stage.trigger), "trigger", problem, fix)
+        require(not never_ends or stage.trigger.can_fire_before_end, "trigger", problem, fix)
 
 
 def has_final_pane(stage: Stage) -> bool:
     """Return whether every window has a final pane, if a table needs it."""
     if is_record_ordered(stage.window) or not any(isinstance(sink, FinalPanes) for sink in stage.sinks):
         return True
-    fires_at_end = isinstance(stage.trigger, Default | AfterWatermark) and stage.on_time_pane == "always"
-    is_on_time_pane_last = stage.lateness == 0 or stage.trigger == AfterWatermark()
-    return stage.final_pane == "always" or (fires_at_end and is_on_time_pane_last)
+    has_on_time_pane = stage.trigger.fires_at_end and stage.on_time_pane == "always"
+    is_on_time_pane_last = stage.lateness == 0 or stage.trigger.fires_once
+    return stage.final_pane == "always" or (has_on_time_pane and is_on_time_pane_last)
 
 
 def has_at_most_one_pane(stage: Stage) -> bool:
     """Return whether each window emits at most one pane."""
-    fires_at_end_only = stage.trigger == Default() and stage.lateness == 0
-    return is_record_ordered(stage.window) or fires_at_end_only or is_one_shot(stage.trigger)
-
-
-def is_one_shot(trigger: Trigger) -> bool:
-    """Return whether the trigger finishes when it fires."""
-    is_lasting = isinstance(trigger, AfterEach | OrFinally | Repeatedly | Default)
-    return not is_lasting and (not isinstance(trigger, AfterWatermark) or trigger == AfterWatermark())
+    fires_at_end_only = stage.has_default_trigger and stage.lateness == 0
+    return is_record_ordered(stage.window) or fires_at_end_only or stage.trigger.fires_once
 
 
 def has_unbounded_windows(plan: Plan, stage: Stage) -> bool:
@@ -78,24 +62,3 @@ def reads_live_topic(plan: Plan, stage: Stage) -> bool:
     """Return whether the input of a stage comes from a topic."""
     has_topic_source = any(isinstance(source.origin, TopicOrigin) for source in plan.sources_of(stage))
     return has_topic_source or any(reads_live_topic(plan, upstream) for upstream in plan.upstream_of(stage))
-
-
-def can_fire_before_end(trigger: Trigger) -> bool:
-    """Return whether the trigger can fire before the end of the window."""
-    match trigger:
-        case Default():
-            return False
-        case AfterWatermark(early):
-            return early is not None and can_fire_before_end(early)
-        case AfterAny(inner):
-            return any(can_fire_before_end(part) for part in inner)
-        case AfterAll(inner):
-            return all(can_fire_before_end(part) for part in inner)
-        case AfterEach(inner):
-            return can_fire_before_end(inner[0])
-        case OrFinally(inner, until):
-            return can_fire_before_end(inner) or can_fire_before_end(until)
-        case Repeatedly(inner):
-            return can_fire_before_end(inner)
-        case _:
-            return True

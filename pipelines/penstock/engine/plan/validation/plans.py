@@ -1,7 +1,5 @@
 """Checks between the parts of a plan. Each part validates itself when it is created."""
 
-from collections.abc import Iterable
-
 from penstock.engine.definition.argument_checks import (
     require,
     require_name,
@@ -29,7 +27,6 @@ from penstock.engine.plan.sinks import PaneLog
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
 from penstock.engine.plan.steps import TypesByColumn
-from penstock.engine.plan.triggers import AfterEach, Default, Trigger, can_finish, child_triggers
 from penstock.engine.plan.validation.column_names import check_column_names
 from penstock.engine.plan.validation.event_time import check_event_time
 from penstock.engine.plan.validation.joins import check_join
@@ -38,6 +35,7 @@ from penstock.engine.plan.validation.pane_timing import check_pane_timing
 from penstock.engine.plan.validation.sinks import check_side_outputs, check_sinks
 from penstock.engine.plan.validation.stage_chain import check_downstream_stage, check_inputs_uniform
 from penstock.engine.plan.windows import JoinWindow, SameWindows, is_processing_time, is_record_ordered
+from penstock.engine.triggers.trigger import Trigger
 
 MAX_TRIGGER_DEPTH = 50
 """The deepest nesting of triggers, against runaway programs."""
@@ -49,7 +47,7 @@ def validate_plan(plan: Plan) -> Plan:
         check_graph(plan)
         for stage in plan.stages:
             check_stage(plan, stage)
-            check_trigger_turns(stage.trigger)
+            stage.trigger.refuse_unreachable_parts()
     except DefinitionError as problem:
         raise problem.with_location(problem.location or f"pipeline {plan.name}") from None
     return plan
@@ -199,7 +197,7 @@ def check_input_names(plan: Plan, stage: Stage) -> None:
 def check_order_window(stage: Stage) -> None:
     """Refuse options of time windows for an order window."""
     fix = "Remove it: an order window emits by its own policy, and no record is late"
-    require(stage.trigger == Default(), "trigger", "set for an order window", fix)
+    require(stage.has_default_trigger, "trigger", "set for an order window", fix)
     has_no_lateness = stage.lateness == 0 or isinstance(stage.window, ChangelogWindows)
     require(has_no_lateness, "lateness", "set for an order window", fix)
     require(stage.final_pane == "never", "final_pane", "set for an order window", fix)
@@ -219,20 +217,10 @@ def check_trigger(stage: Stage) -> None:
     fix = f"Nest at most {MAX_TRIGGER_DEPTH} triggers"
     require(levels <= MAX_TRIGGER_DEPTH, "trigger", f"{levels} nested triggers", fix)
     fix = "Wrap it in repeatedly(...), or set may_finish=True: later records then go to the late table"
-    require(stage.may_finish or not can_finish(trigger), "trigger", "it can finish", fix)
+    require(stage.may_finish or not trigger.can_finish, "trigger", "it can finish", fix)
     if is_processing_time(stage.window):
         fix = "Remove it: no record is late for a processing-time window"
         require(stage.lateness == 0, "lateness", f"{stage.lateness} ms", fix)
-
-
-def check_trigger_turns(trigger: Trigger) -> None:
-    """Refuse triggers that are never reached."""
-    for nested_trigger in (trigger, *iter_nested_triggers(trigger)):
-        for part in nested_trigger.triggers[:-1] if isinstance(nested_trigger, AfterEach) else ():
-            fix = "Only the last trigger of after_each may never finish"
-            require(
-                can_finish(part), "trigger.after_each", "a trigger before the last one never finishes", fix
-            )
 
 
 def trigger_depth(trigger: Trigger) -> int:
@@ -241,12 +229,5 @@ def trigger_depth(trigger: Trigger) -> int:
     level: tuple[Trigger, ...] = (trigger,)
     while level:
         levels += 1
-        level = tuple(part for parent in level for part in child_triggers(parent))
+        level = tuple(part for parent in level for part in parent.parts)
     return levels
-
-
-def iter_nested_triggers(trigger: Trigger) -> Iterable[Trigger]:
-    """Yield all nested triggers."""
-    for part in child_triggers(trigger):
-        yield part
-        yield from iter_nested_triggers(part)

@@ -13,7 +13,6 @@ from penstock.engine.plan.pane_windows import windows_of_panes
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
 from penstock.engine.plan.steps import ArrowStep, FilterStep, RowFunctionStep, SelectStep, step_kind
-from penstock.engine.plan.triggers import Default, can_finish, punctuation_predicates
 from penstock.engine.plan.windows import (
     Global,
     SameWindows,
@@ -68,7 +67,7 @@ def has_single_pane(stage: Stage) -> bool:
     """Return whether every window emits exactly one pane."""
     if is_record_ordered(stage.window):
         return True
-    fires_once = stage.trigger == Default() and stage.lateness == 0 and stage.final_pane == "never"
+    fires_once = stage.has_default_trigger and stage.lateness == 0 and stage.final_pane == "never"
     return fires_once and not isinstance(stage.window, Sessions)
 
 
@@ -114,8 +113,6 @@ def check_pane_windows(plan: Plan, stage: Stage) -> None:
 def check_pane_triggers(stage: Stage) -> None:
     """Refuse triggers that would lose changes or that depend on records."""
     fix = "Wrap the trigger in repeatedly(...), so that later changes are not lost"
-    require(not can_finish(stage.trigger), "trigger", f"it can finish, in {stage.name}", fix)
+    require(not stage.trigger.can_finish, "trigger", f"it can finish, in {stage.name}", fix)
     fix = "Use the punctuation in the first stage, and repeatedly(after_count(1)) here"
-    require(
-        not punctuation_predicates(stage.trigger), "trigger", f"punctuation in {stage.name}, over panes", fix
-    )
+    require(not stage.trigger.punctuation, "trigger", f"punctuation in {stage.name}, over panes", fix)

@@ -2,58 +2,24 @@
 
 from collections.abc import Sequence
 
-from penstock.conformance.reference.primitive_triggers import (
+from penstock.conformance.reference.triggers.primitive_triggers import ReferenceAfterWatermark, ReferenceNever
+from penstock.conformance.reference.triggers.trigger import (
     ArrivalCounts,
     MergedTrigger,
-    ReferenceAfterCount,
-    ReferenceAfterWatermark,
-    ReferenceNever,
-    ReferenceProcessingTimer,
     ReferenceTrigger,
     ReferenceTriggerContext,
     TriggerReadiness,
+    create_trigger,
 )
-from penstock.engine.plan.triggers import (
-    AfterAll,
-    AfterAny,
-    AfterCount,
-    AfterEach,
-    AfterProcessingTime,
-    AfterPunctuation,
-    AfterWatermark,
-    Default,
-    Every,
-    OrFinally,
-    Repeatedly,
-    Trigger,
-)
-
-
-def create_trigger(trigger: Trigger) -> ReferenceTrigger:
-    """Return the trigger in its initial state."""
-    match trigger:
-        case AfterWatermark(None, None):
-            return ReferenceAfterWatermark()
-        case AfterWatermark(early, late):
-            return ReferenceEarlyLate(early, AfterCount(1) if late is None else late)
-        case AfterCount(count):
-            return ReferenceAfterCount(count)
-        case AfterPunctuation(predicate):
-            return ReferenceAfterCount(1, predicate)
-        case AfterProcessingTime() | Every():
-            return ReferenceProcessingTimer(trigger)
-        case AfterAny(inner):
-            return ReferenceAfterAny([create_trigger(part) for part in inner])
-        case AfterAll(inner):
-            return ReferenceAfterAll([create_trigger(part) for part in inner])
-        case AfterEach(inner):
-            return ReferenceAfterEach(inner)
-        case OrFinally(inner, until):
-            return ReferenceOrFinally(create_trigger(inner), create_trigger(until))
-        case Repeatedly(inner):
-            return ReferenceRepeatedly(inner)
-        case Default():
-            return ReferenceRepeatedly(AfterWatermark())
+from penstock.engine.triggers.after_all import AfterAll
+from penstock.engine.triggers.after_any import AfterAny
+from penstock.engine.triggers.after_count import AfterCount
+from penstock.engine.triggers.after_each import AfterEach
+from penstock.engine.triggers.after_watermark import AfterWatermark
+from penstock.engine.triggers.default import Default
+from penstock.engine.triggers.or_finally import OrFinally
+from penstock.engine.triggers.repeatedly import Repeatedly
+from penstock.engine.triggers.trigger import Trigger
 
 
 class ReferenceCompositeTrigger(ReferenceTrigger):
@@ -258,3 +224,40 @@ class ReferenceEarlyLate(ReferenceTrigger):
             [MergedTrigger(trigger.late, has_pending) for has_pending, trigger in triggers], context
         )
         self.is_past_end = context.is_past_end
+
+
+@create_trigger.register
+def _create_after_watermark(trigger: AfterWatermark) -> ReferenceTrigger:
+    if trigger.early is None and trigger.late is None:
+        return ReferenceAfterWatermark()
+    return ReferenceEarlyLate(trigger.early, AfterCount(1) if trigger.late is None else trigger.late)
+
+
+@create_trigger.register
+def _create_after_any(trigger: AfterAny) -> ReferenceTrigger:
+    return ReferenceAfterAny([create_trigger(part) for part in trigger.triggers])
+
+
+@create_trigger.register
+def _create_after_all(trigger: AfterAll) -> ReferenceTrigger:
+    return ReferenceAfterAll([create_trigger(part) for part in trigger.triggers])
+
+
+@create_trigger.register
+def _create_after_each(trigger: AfterEach) -> ReferenceTrigger:
+    return ReferenceAfterEach(trigger.triggers)
+
+
+@create_trigger.register
+def _create_or_finally(trigger: OrFinally) -> ReferenceTrigger:
+    return ReferenceOrFinally(create_trigger(trigger.trigger), create_trigger(trigger.until))
+
+
+@create_trigger.register
+def _create_repeatedly(trigger: Repeatedly) -> ReferenceTrigger:
+    return ReferenceRepeatedly(trigger.trigger)
+
+
+@create_trigger.register
+def _create_default(_: Default) -> ReferenceTrigger:
+    return ReferenceRepeatedly(AfterWatermark())

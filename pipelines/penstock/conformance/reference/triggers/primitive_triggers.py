@@ -1,79 +1,21 @@
-"""The triggers without parts, one class per trigger.
+"""The triggers without parts, one class per trigger."""
 
-A trigger instance belongs to one key and window. Once per batch, it is notified of new elements (`on_elements`)
-and evaluated (`check_readiness`). If the window fires, `on_fire` returns whether the trigger has finished.
-"""
+from collections.abc import Callable, Sequence
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from enum import IntEnum
-from typing import TypeVar
-
-from penstock.conformance.reference.input_records import Instant
+from penstock.conformance.reference.triggers.trigger import (
+    ArrivalCounts,
+    MergedTrigger,
+    ReferenceTrigger,
+    ReferenceTriggerContext,
+    TriggerReadiness,
+    create_trigger,
+    triggers_of_type,
+)
 from penstock.engine.definition.predicates import Predicate
-from penstock.engine.plan.triggers import AfterProcessingTime, Every
-
-TriggerT = TypeVar("TriggerT", bound="ReferenceTrigger")
-
-
-class TriggerReadiness(IntEnum):
-    """The readiness. AT_END is ready because of `after_watermark`, which makes a pane on time."""
-
-    WAITING = 0
-    READY = 1
-    AT_END = 2
-
-
-@dataclass(frozen=True)
-class ReferenceTriggerContext:
-    """The end of the window, and the current times."""
-
-    end: Instant
-    watermark: Instant
-    clock: Instant
-
-    @property
-    def is_past_end(self) -> bool:
-        """Tell whether the watermark has passed the end."""
-        return self.watermark >= self.end
-
-
-@dataclass(frozen=True)
-class ArrivalCounts:
-    """The new elements of a window in a batch: the count, the counts per predicate, and the time."""
-
-    elements: int
-    matching: Mapping[Predicate, int]
-    clock: int
-
-
-@dataclass(frozen=True)
-class MergedTrigger:
-    """The trigger of a merged window, and whether that window has unemitted elements."""
-
-    trigger: "ReferenceTrigger"
-    has_pending: bool
-
-
-class ReferenceTrigger(ABC):
-    """The protocol of a trigger instance."""
-
-    @abstractmethod
-    def on_elements(self, arrivals: ArrivalCounts) -> None:
-        """Take note of new elements."""
-
-    @abstractmethod
-    def check_readiness(self, context: ReferenceTriggerContext) -> TriggerReadiness:
-        """Tell whether it would fire. Readiness only decreases after a firing or a merge."""
-
-    @abstractmethod
-    def on_fire(self, context: ReferenceTriggerContext) -> bool:
-        """Take note of a firing; return whether this trigger has finished."""
-
-    @abstractmethod
-    def on_merge(self, merged: Sequence[MergedTrigger], context: ReferenceTriggerContext) -> None:
-        """Combine the triggers of merged windows into a new state; `context.end` is the merged end."""
+from penstock.engine.triggers.after_count import AfterCount
+from penstock.engine.triggers.after_processing_time import AfterProcessingTime
+from penstock.engine.triggers.after_punctuation import AfterPunctuation
+from penstock.engine.triggers.every import Every
 
 
 class ReferenceAfterWatermark(ReferenceTrigger):
@@ -120,24 +62,19 @@ class ReferenceAfterCount(ReferenceTrigger):
 
 
 class ReferenceProcessingTimer(ReferenceTrigger):
-    """`after_processing_time` and `every`: the first element sets a timer on the clock."""
+    """`after_processing_time` and `every`: the first element sets a timer on the clock.
 
-    def __init__(self, definition: AfterProcessingTime | Every) -> None:
-        self.definition = definition
+    `compute_due_time` returns when a timer that is set now is due.
+    """
+
+    def __init__(self, compute_due_time: Callable[[int], int]) -> None:
+        self.compute_due_time = compute_due_time
         self.due_at: int | None = None
 
     def on_elements(self, arrivals: ArrivalCounts) -> None:
         """Set the timer, if there is none and elements arrived."""
         if self.due_at is None and arrivals.elements > 0:
             self.due_at = self.compute_due_time(arrivals.clock)
-
-    def compute_due_time(self, clock: int) -> int:
-        """Return when a timer that is set now is due."""
-        match self.definition:
-            case AfterProcessingTime(delay):
-                return clock + delay
-            case Every(period, offset):
-                return clock + period - (clock - offset) % period
 
     def check_readiness(self, context: ReferenceTriggerContext) -> TriggerReadiness:
         """Ready if the clock has reached the timer."""
@@ -179,6 +116,23 @@ class ReferenceNever(ReferenceTrigger):
         """There is no state to merge."""
 
 
-def triggers_of_type(trigger_type: type[TriggerT], merged: Iterable[MergedTrigger]) -> list[TriggerT]:
-    """Return the trigger instances of merged windows, which all have the same type."""
-    return [part.trigger for part in merged if isinstance(part.trigger, trigger_type)]
+@create_trigger.register
+def _create_after_count(trigger: AfterCount) -> ReferenceTrigger:
+    return ReferenceAfterCount(trigger.n)
+
+
+@create_trigger.register
+def _create_after_punctuation(trigger: AfterPunctuation) -> ReferenceTrigger:
+    return ReferenceAfterCount(1, trigger.predicate)
+
+
+@create_trigger.register
+def _create_after_processing_time(trigger: AfterProcessingTime) -> ReferenceTrigger:
+    return ReferenceProcessingTimer(lambda clock: clock + trigger.delay)
+
+
+@create_trigger.register
+def _create_every(trigger: Every) -> ReferenceTrigger:
+    return ReferenceProcessingTimer(
+        lambda clock: clock + trigger.period - (clock - trigger.offset) % trigger.period
+    )

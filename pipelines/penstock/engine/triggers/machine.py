@@ -1,7 +1,10 @@
-"""The interface of a trigger: a state machine, vectorized over all windows of a batch."""
+"""The machine of a trigger: its state and its decisions, vectorized over all windows of a batch."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
+from typing import Final
 
 import numpy as np
 
@@ -9,6 +12,19 @@ from penstock.engine.batch_time import BatchTime
 from penstock.engine.columnar import Rows, StateColumn
 from penstock.engine.definition.predicates import Predicate
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, BoolArray, Int64Array
+
+WINDOW_END_COLUMN: Final = "window_end"
+
+
+class TriggerColumnNames:
+    """Names the state columns of the triggers of a stage, numbered in the order in which they are written."""
+
+    def __init__(self) -> None:
+        self._numbers = count()
+
+    def next_name(self, suffix: str) -> str:
+        """Return the name of the next column, as in `trigger_0_count`."""
+        return f"trigger_{next(self._numbers)}_{suffix}"
 
 
 @dataclass(frozen=True)
@@ -49,7 +65,7 @@ class WindowMerge:
         )
 
 
-class TriggerMachine:
+class TriggerMachine(ABC):
     """A trigger over columns of windows. The defaults here suit a trigger without state.
 
     `window_mask` selects windows; the columns of all others do not change. Once ready, a trigger stays ready
@@ -60,12 +76,14 @@ class TriggerMachine:
         """Yield the state columns."""
         return iter(())
 
-    def on_elements(self, rows: Rows, new_elements: NewElementCounts, batch_time: BatchTime) -> None:
+    def on_elements(  # noqa: B027  # optional to override
+        self, rows: Rows, new_elements: NewElementCounts, batch_time: BatchTime
+    ) -> None:
         """Count new elements."""
 
+    @abstractmethod
     def should_fire(self, rows: Rows, batch_time: BatchTime) -> BoolArray:
         """Return which windows are ready to fire."""
-        raise NotImplementedError
 
     def fires_at_end(self, rows: Rows, batch_time: BatchTime) -> BoolArray:
         """Return which windows are ready because the watermark has passed their end."""
@@ -80,7 +98,7 @@ class TriggerMachine:
         for slot in self.state_columns():
             rows[slot.name][window_mask] = slot.initial
 
-    def on_merge(self, rows: Rows, window_merge: WindowMerge) -> None:
+    def on_merge(self, rows: Rows, window_merge: WindowMerge) -> None:  # noqa: B027  # optional to override
         """Combine the states of merged windows. The target rows are in their initial state."""
 
     def next_timer(self, rows: Rows, batch_time: BatchTime) -> Int64Array:

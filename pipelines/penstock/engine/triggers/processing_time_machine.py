@@ -1,8 +1,7 @@
-"""Triggers without parts."""
+"""The machine of triggers that wait for the batch clock."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -10,56 +9,16 @@ from typing_extensions import override
 
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.columnar import Rows, StateColumn
-from penstock.engine.definition.predicates import Predicate
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, BoolArray, Int64Array
-from penstock.engine.triggers.base import NewElementCounts, TriggerMachine, WindowMerge
-
-WINDOW_END_COLUMN: Final = "window_end"
-
-
-@dataclass(frozen=True)
-class EndOfWindowMachine(TriggerMachine):
-    """`after_watermark` without early or late: ready once the watermark passes the end of the window."""
-
-    @override
-    def should_fire(self, rows: Rows, batch_time: BatchTime) -> BoolArray:
-        return self.fires_at_end(rows, batch_time)
-
-    @override
-    def fires_at_end(self, rows: Rows, batch_time: BatchTime) -> BoolArray:
-        return np.asarray(rows[WINDOW_END_COLUMN] <= batch_time.watermark)
-
-
-@dataclass(frozen=True)
-class CountMachine(TriggerMachine):
-    """`after_count` and `after_punctuation`: ready after enough elements, or enough that match the predicate."""
-
-    name: str
-    threshold: int
-    predicate: Predicate | None = None
-
-    @override
-    def state_columns(self) -> Iterator[StateColumn]:
-        yield StateColumn(self.name, pa.int64(), 0)
-
-    @override
-    def on_elements(self, rows: Rows, new_elements: NewElementCounts, batch_time: BatchTime) -> None:
-        rows[self.name] += (
-            new_elements.counts if self.predicate is None else new_elements.matches[self.predicate]
-        )
-
-    @override
-    def should_fire(self, rows: Rows, batch_time: BatchTime) -> BoolArray:
-        return np.asarray(rows[self.name] >= self.threshold)
-
-    @override
-    def on_merge(self, rows: Rows, window_merge: WindowMerge) -> None:
-        np.add.at(rows[self.name], window_merge.target_rows, window_merge.sources[self.name])
+from penstock.engine.triggers.machine import NewElementCounts, TriggerMachine, WindowMerge
 
 
 @dataclass(frozen=True)
 class ProcessingTimeMachine(TriggerMachine):
-    """`after_processing_time` and `every`: ready when the clock reaches the time that the first element set."""
+    """Ready when the clock reaches the time that the first element set.
+
+    The time is `delay` later, or with a period the next multiple of it, shifted by `delay`.
+    """
 
     name: str
     delay: int = 0
