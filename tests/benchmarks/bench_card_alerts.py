@@ -20,8 +20,10 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.core.clock import now_ms
+from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.batch.write_fence import WriteFence
-from penstock.engine.spark.live_stream import LiveStream, StreamConfig
+from penstock.engine.spark.live_stream import LiveStream
+from penstock.engine.spark.stream_config import StreamConfig
 from penstock.infra.jars import ensure_jars
 from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.contracts import load_contract
@@ -100,10 +102,16 @@ def main(rates: tuple[float, ...]) -> None:
         open_command_spark(settings, "alerts") as session,
     ):
         ensure_topics(broker.bootstrap, [load_contract("cards"), load_contract(ALERTS_TOPIC)])
-        config = StreamConfig(broker.bootstrap, Path(folder, "stream"), Path(folder, "warehouse"))
+        config = StreamConfig(BrokerAccess(broker.bootstrap), Path(folder, "warehouse"))
         plan = catalog.load_plan("card_alerts")
         stream = LiveStream(
-            plan, session, config, WriteFence(plan.name, 1, lambda: True), lambda _: None, now_ms
+            plan,
+            session,
+            Path(folder, "stream"),
+            config,
+            WriteFence(plan.name, 1, lambda: True),
+            lambda _: None,
+            now_ms,
         )
         stream.start()
         for seed, rate in enumerate(rates, start=1):

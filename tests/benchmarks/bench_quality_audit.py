@@ -28,6 +28,7 @@ from tests.benchmarks.rivals import (
 )
 from tests.quality.audit.stream import Beside
 
+from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
 from penstock.engine.host.control_reporter import to_batch_record
@@ -36,7 +37,7 @@ from penstock.engine.plan.windows import Fixed
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource
 from penstock.quality.audit.comparability import Sample
 from penstock.quality.audit.runner import run_audit
-from penstock.quality.audit.scope import AuditScope, BrokerAccess
+from penstock.quality.audit.scope import AuditScope
 
 AUDITED_TOPIC = "audited"
 
@@ -75,7 +76,7 @@ def build_scope(one: BenchScene, plan: Plan, folder: Path) -> AuditScope:
 def run_bounded_plan(one: BenchScene, plan: Plan) -> None:
     """Run the pipeline over the topic to its end."""
     place = one.new_folder("bounded")
-    stored = TopicSource(one.session, AUDITED_TOPIC, one.broker.bootstrap)
+    stored = TopicSource(one.session, AUDITED_TOPIC, BrokerAccess(one.broker.bootstrap))
     run_bounded(plan, one.session, stored, BoundedRunConfig(place / "run", place / "tables"), now_ms)
 
 

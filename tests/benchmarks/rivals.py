@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.plan import (
@@ -28,8 +29,9 @@ from penstock.engine.plan import (
 from penstock.engine.plan.stages import AccumulationMode, Stage
 from penstock.engine.plan.windows import OrderWindow, Window
 from penstock.engine.spark.kafka.checkpoint_offsets import read_batch_ranges
-from penstock.engine.spark.live_stream import LiveStream, StreamConfig
+from penstock.engine.spark.live_stream import LiveStream
 from penstock.engine.spark.session import SparkSessionConfig, open_spark_session
+from penstock.engine.spark.stream_config import StreamConfig
 from penstock.engine.triggers.default import Default
 from penstock.engine.triggers.trigger import Trigger
 from penstock.infra.jars import ensure_jars
@@ -145,10 +147,14 @@ class EngineRival:
         folder = self.scene.new_folder("ours")
         self.warehouse = folder / "warehouse"
         config = StreamConfig(
-            self.scene.broker.bootstrap, folder / "stream", self.warehouse, self.records_per_batch
+            BrokerAccess(self.scene.broker.bootstrap),
+            self.warehouse,
+            max_records_per_batch=self.records_per_batch,
         )
         fence = WriteFence(self.plan.name, 1, lambda: True)
-        self.stream = LiveStream(self.plan, self.scene.session, config, fence, self._record_batch, now_ms)
+        self.stream = LiveStream(
+            self.plan, self.scene.session, folder / "stream", config, fence, self._record_batch, now_ms
+        )
         self.stream.start()
 
     def stop(self) -> None:

@@ -1,6 +1,7 @@
 """Common settings and errors of Kafka clients."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -10,6 +11,20 @@ KafkaClientSettings = Mapping[str, str | int | bool]
 
 PLAINTEXT_CLIENT: KafkaClientSettings = {}
 """The settings for an unsecured cluster."""
+
+
+@dataclass(frozen=True)
+class BrokerAccess:
+    """The address of the brokers, with the options of librdkafka and of Spark, which name them differently."""
+
+    bootstrap: str
+    client_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    spark_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def client_config(self) -> Mapping[str, str]:
+        """The settings of a quiet client of librdkafka."""
+        return {"bootstrap.servers": self.bootstrap, "log_level": "2", **self.client_options}
 
 
 def create_admin_client(bootstrap: str, client_settings: KafkaClientSettings) -> AdminClient:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from penstock.core.errors import SecretError
+from penstock.core.kafka_client import BrokerAccess
 from penstock.core.secret import read_secret
 
 LOGIN_MODULES = {
@@ -30,6 +31,13 @@ class KafkaAccess:
     ca_file: str = ""
     """File of trusted CA certificates; empty for those of the system."""
     secret_references: Mapping[str, str] = field(default_factory=dict)
+
+
+def broker_access(access: KafkaAccess, user: str) -> BrokerAccess:
+    """Return the address of the brokers with the options of both kinds of clients."""
+    return BrokerAccess(
+        access.bootstrap, kafka_client_config(access, user), spark_kafka_options(access, user)
+    )
 
 
 def kafka_client_config(access: KafkaAccess, user: str) -> dict[str, str]:

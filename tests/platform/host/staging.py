@@ -8,6 +8,7 @@ from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.host.control import HostControl
 from penstock.engine.host.stream_host import StreamHost
+from penstock.engine.host_settings import HostSettings
 from penstock.engine.operators.watermark import Watermark
 from penstock.platform.control import ControlStore
 from penstock.platform.control.reports import read_batch_history
@@ -88,7 +89,7 @@ class HostHarness:
             is_spark_alive=lambda: True,
             poll_interval_s=0.01,
             step_wait_s=self.step_wait_s,
-            max_retries=3,
+            settings=HostSettings(max_retries=3),
             read_definition_version=lambda _: self.written,
         )
 

@@ -11,6 +11,7 @@ from dagster import AssetKey, DagsterInstance, Definitions, build_sensor_context
 from deltalake import DeltaTable
 
 from penstock.core.clock import now_ms
+from penstock.core.kafka_client import BrokerAccess
 from penstock.core.waiting import wait_until
 from penstock.engine.archive.archive_names import archive_name, find_archived_topic, records_path
 from penstock.engine.archive.archive_stream import ArchiveConfig, ArchiveStream
@@ -35,7 +36,9 @@ def host_of(store: ControlStore, broker: LocalBroker, folder: Path) -> StreamHos
     def make(name: str, right: WriteFence, told: Callable[[BatchOutcome], None]) -> StreamHandle:
         topic = find_archived_topic(name)
         assert topic is not None
-        config = ArchiveConfig(broker.bootstrap, folder / name, folder / "warehouse", batch_interval_ms=0)
+        config = ArchiveConfig(
+            BrokerAccess(broker.bootstrap), folder / name, folder / "warehouse", batch_interval_ms=0
+        )
         return ArchiveStream(topic, config, right, told, now_ms)
 
     return StreamHost("host", store, make, now_ms, is_spark_alive=lambda: True)

@@ -14,6 +14,7 @@ from tests.pipelines.engine.batch.test_fence import BATCHES, PLAN, TABLES, undis
 from tests.platform.conftest import Postgres
 
 from penstock.core.clock import now_ms
+from penstock.core.settings import DurationMs
 from penstock.core.waiting import wait_until
 from penstock.engine.batch.batch_engine import BatchEngine
 from penstock.engine.batch.journal import read_retained_outcomes
@@ -22,6 +23,7 @@ from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.errors import WriterFencedError
 from penstock.engine.host.control import DesiredRunState
 from penstock.engine.host.stream_host import StreamHost
+from penstock.engine.host_settings import HostSettings
 from penstock.platform.control import ControlStore, open_control_store
 from penstock.platform.control.reports import read_batch_history
 
@@ -77,7 +79,13 @@ def hosted(bench: Bench, store: ControlStore, clock: Callable[[], int] = now_ms)
         return begun[-1]
 
     host = StreamHost(
-        "host", store, make, clock, is_spark_alive=lambda: True, lease_ttl_ms=60_000, poll_interval_s=0.05
+        "host",
+        store,
+        make,
+        clock,
+        is_spark_alive=lambda: True,
+        settings=HostSettings(lease_timeout=DurationMs(60_000)),
+        poll_interval_s=0.05,
     )
     stop = threading.Event()
     working = threading.Thread(target=host.run, args=(stop,))

@@ -9,10 +9,12 @@ import sys
 import threading
 from pathlib import Path
 
+from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.batch.write_fence import WriteFence
-from penstock.engine.spark.live_stream import LiveStream, StreamConfig
+from penstock.engine.spark.live_stream import LiveStream
 from penstock.engine.spark.session import SparkSessionConfig, open_spark_session
+from penstock.engine.spark.stream_config import StreamConfig
 from penstock.infra.jars import spark_jars
 from penstock.infra.java import find_java
 from penstock.pipelines.catalog import load_plan
@@ -58,9 +60,17 @@ def main(order: dict[str, str]) -> None:
         )
     )
     count = Count()
-    config = StreamConfig(order["bootstrap"], folder / "stream", folder / "warehouse", RECORDS_PER_BATCH)
+    config = StreamConfig(
+        BrokerAccess(order["bootstrap"]), folder / "warehouse", max_records_per_batch=RECORDS_PER_BATCH
+    )
     stream = LiveStream(
-        load_plan(STREAM), session, config, WriteFence(STREAM, 1, lambda: True), count.told, lambda: CLOCK
+        load_plan(STREAM),
+        session,
+        folder / "stream",
+        config,
+        WriteFence(STREAM, 1, lambda: True),
+        count.told,
+        lambda: CLOCK,
     )
     stream.start()
     try:

@@ -2,8 +2,9 @@
 
 from tests.pipelines.engine.spark.running import Running
 
+from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.host.control_reporter import to_batch_record
-from penstock.quality.audit.scope import AuditScope, BrokerAccess
+from penstock.quality.audit.scope import AuditScope
 
 
 def scope_of(running: Running, now: int) -> AuditScope:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tests.pipelines.engine.archive.test_archive import Place as Archived
 from tests.pipelines.engine.spark.running import Running, send
 
+from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.archive.archive_names import archive_name
 from penstock.engine.archive.topic_archive import TopicArchive
 from penstock.engine.archive.topic_reader import fetch_topic_id
@@ -29,7 +30,7 @@ from penstock.ingestion.sources import GeneratorSource
 from penstock.quality.audit.comparability import Sample
 from penstock.quality.audit.ledger_checks import STREAM_CHECKS
 from penstock.quality.audit.runner import run_audit
-from penstock.quality.audit.scope import AuditScope, BrokerAccess
+from penstock.quality.audit.scope import AuditScope
 from penstock.quality.audit.verdict import AuditReport
 from penstock.quality.expectations.stream_checks import add_topic_checks
 from penstock.stream import after_watermark, count, every, fixed, mean, read

@@ -7,6 +7,7 @@ import pytest
 from tests.quality.audit.stream import WHOLE, Lived, states
 from tests.quality.audit.test_on_spark import CHECKS
 
+from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource
 from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.registry import FileRegistry
@@ -31,5 +32,5 @@ def test_everything_is_proved_of_a_stream_in_avro(
     assert "6,004 read" in said["accounts"]
     assert "3 quarantined" in said["accounts"]
     scope = lived.scope(lived.folder)
-    stored = {lived.topic: TopicSource(spark, lived.topic, broker.bootstrap)}
+    stored = {lived.topic: TopicSource(spark, lived.topic, BrokerAccess(broker.bootstrap))}
     assert check_replayed_batches("results", scope, stored, WHOLE).state == "passed"

@@ -15,6 +15,7 @@ from deltalake import DeltaTable, write_deltalake
 from tests.pipelines.engine.batch.stored import Bench
 from tests.pipelines.engine.batch.test_crashes import PLAN, PLANS, TABLES, Fuse, run
 
+from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.batch.stream_tables import LEDGER_SCHEMA
 from penstock.engine.host.control_reporter import to_batch_record
@@ -27,7 +28,7 @@ from penstock.engine.tables.table_change import TableChange
 from penstock.quality.audit.decision_checks import check_decisions
 from penstock.quality.audit.ledger_checks import STREAM_CHECKS
 from penstock.quality.audit.runner import run_check as made_of
-from penstock.quality.audit.scope import AuditScope, BrokerAccess
+from penstock.quality.audit.scope import AuditScope
 from penstock.quality.audit.verdict import AuditReport, AuditVerdict
 from penstock.quality.errors import DamagedTableError, NoBatchesYetError
 from penstock.quality.quarantine.decisions import DecisionLog, QuarantineDecision

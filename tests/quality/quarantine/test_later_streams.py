@@ -8,6 +8,7 @@ import pytest
 from deltalake import DeltaTable
 from tests.pipelines.engine.spark.running import send
 
+from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
 from penstock.engine.plan import (
     AggregateOutput,
@@ -57,7 +58,7 @@ def test_a_later_stream_counts_a_record_that_was_sent_again_once(
     config = BoundedRunConfig(
         tmp_path / "run", tmp_path / "tables", find_resent=ReplayedRecords(tmp_path / "quarantine")
     )
-    stored = TopicSource(spark, "sentagain", broker.bootstrap)
+    stored = TopicSource(spark, "sentagain", BrokerAccess(broker.bootstrap))
     outcome = run_bounded(plan, spark, stored, config, lambda: 0)
     (account,) = outcome.accounts
     assert (account.read, account.folded, account.quarantined) == (4, 3, 1)

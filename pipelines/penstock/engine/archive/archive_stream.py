@@ -1,11 +1,12 @@
 """Runs the archive of a topic in a host: reads records and archives them in batches."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.core.clock import Clock
+from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.archive.topic_archive import TopicArchive
 from penstock.engine.archive.topic_reader import TopicReader, fetch_topic_id
 from penstock.engine.batch.journal import read_retained_outcomes
@@ -25,20 +26,14 @@ class ArchiveConfig:
     quiet topic has no small files, and a busy one needs bounded memory.
     """
 
-    bootstrap_servers: str
+    broker: BrokerAccess
     directory: Path
     warehouse: StoragePath
-    client_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     compacted: bool = False
     """Whether the topic is compacted."""
     batch_interval_ms: int = 10_000
     max_batch_records: int = 200_000
     max_batch_bytes: int = 67_108_864
-
-    @property
-    def client_config(self) -> Mapping[str, str]:
-        """The configuration of Kafka clients."""
-        return {"bootstrap.servers": self.bootstrap_servers, "log_level": "2", **self.client_options}
 
 
 class ArchiveStream:
@@ -72,13 +67,13 @@ class ArchiveStream:
     def start(self, *, reading: bool = True) -> None:
         """Finish what the last run left, and start to read, unless it starts paused."""
         config = self._config
-        self._topic_id = fetch_topic_id(config.client_config, self._topic)
+        self._topic_id = fetch_topic_id(config.broker.client_config, self._topic)
         self._archive = TopicArchive(
             self._topic, self._topic_id, config.directory, config.warehouse, self._fence, self._report_outcome
         )
         self._archive.resume()
         self._reader = TopicReader(
-            config.client_config, self._topic, self._archive.end_offsets, config.compacted
+            config.broker.client_config, self._topic, self._archive.end_offsets, config.compacted
         )
         if not reading:
             self._paused.set()
@@ -156,7 +151,7 @@ class ArchiveStream:
         return is_full or now_ms - self._batch_started_ms >= self._config.batch_interval_ms
 
     def _archive_batch(self) -> None:
-        if fetch_topic_id(self._config.client_config, self._topic) != self._topic_id:
+        if fetch_topic_id(self._config.broker.client_config, self._topic) != self._topic_id:
             raise ArchiveError(
                 f"topic {self._topic} was deleted and created again while it was archived: "
                 "the records read since are not archived"

@@ -81,7 +81,7 @@ class BatchEngine:
         self._journal = BatchJournal.open_for_writing(directory / "journal")
         self._stage_states = StageStates(graph, directory / "state")
         self._poison_isolation = PoisonIsolation(
-            self._journal, fence.stream, options.poison_limit, options.find_resent
+            self._journal, fence.stream, options.settings.poison_limit, options.find_resent
         )
         self.last_outcome: BatchOutcome | None = None
 

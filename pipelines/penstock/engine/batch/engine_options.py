@@ -7,6 +7,7 @@ from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.batch.placement import DRIVER_ONLY, Placement
 from penstock.engine.batch.poison_isolation import ResentFinder, find_no_resent
 from penstock.engine.dedup.id_store import RecordIdStore
+from penstock.engine.host_settings import STANDALONE_SETTINGS, HostSettings
 
 VersionsReader = Callable[[], Mapping[str, int]]
 """Returns the newest version of each table that lookups read."""
@@ -28,8 +29,7 @@ class EngineOptions:
     dedup_memory: RecordIdStore | None = None
     """The ids of seen records, if the stream deduplicates."""
     placement: Placement = DRIVER_ONLY
-    poison_limit: int = 0
-    """How many records that break user code may be quarantined; 0 for none."""
+    settings: HostSettings = STANDALONE_SETTINGS
     read_lookup_versions: VersionsReader = dict
     find_resent: ResentFinder = find_no_resent
 

@@ -19,13 +19,14 @@ from penstock.engine.batch.input_watermarks import collect_watermark_rules
 from penstock.engine.batch.intent import BatchIntent, OffsetRange
 from penstock.engine.batch.lookup_versions import read_pinned_lookups, split_by_versions
 from penstock.engine.batch.outcome import BatchOutcome
-from penstock.engine.batch.placement import DRIVER_BUDGET_BYTES, Placement
+from penstock.engine.batch.placement import Placement
 from penstock.engine.batch.poison_isolation import ResentFinder, find_no_resent
 from penstock.engine.batch.stream_tables import StreamTables
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.dedup.id_store import open_id_store
 from penstock.engine.errors import DefinitionError
 from penstock.engine.history.batch_history import HistoryBatch, is_cut_by_clock
+from penstock.engine.host_settings import STANDALONE_SETTINGS, HostSettings
 from penstock.engine.operators.stage_graph import compile_graph
 from penstock.engine.plan.codec import fingerprint
 from penstock.engine.plan.stages import Plan
@@ -50,9 +51,7 @@ class BoundedRunConfig:
     directory: Path
     warehouse: StoragePath
     max_records_per_batch: int | None = None
-    driver_budget_bytes: int = DRIVER_BUDGET_BYTES
-    """As in the configuration of a live stream."""
-    poison_limit: int = 0
+    settings: HostSettings = STANDALONE_SETTINGS
     find_resent: ResentFinder = find_no_resent
     schema_lookup: SchemaLookup = field(default=refuse_without_registry, repr=False)
     live_warehouse: StoragePath | None = None
@@ -134,8 +133,8 @@ class BoundedRun:
             EngineOptions(
                 plan_fingerprint=fingerprint(plan),
                 dedup_memory=open_id_store(plan, config.directory / "ids"),
-                placement=Placement(config.driver_budget_bytes, SparkPartExecutor(session)),
-                poison_limit=config.poison_limit,
+                placement=Placement(config.settings.driver_budget_bytes, SparkPartExecutor(session)),
+                settings=config.settings,
                 find_resent=config.find_resent,
             ),
         )

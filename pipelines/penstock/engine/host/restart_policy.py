@@ -24,7 +24,6 @@ from penstock.engine.errors import (
 FIRST_BACKOFF_MS = 1_000
 MAX_BACKOFF_MS = 60_000
 FAILURE_RESET_AFTER_MS = 300_000
-MAX_RETRIES = 20
 
 PERMANENT_ERRORS = (DefinitionError, PlanChangedError, PlanFormatError, PoisonLimitError, ReplayError)
 """Errors that every retry repeats, until a user changes something."""

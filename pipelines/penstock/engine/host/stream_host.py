@@ -20,10 +20,10 @@ from penstock.engine.errors import HostError
 from penstock.engine.host.control import DesiredState, HostControl, HostReport
 from penstock.engine.host.control_reporter import ControlReporter
 from penstock.engine.host.leases import LeaseKeeper
-from penstock.engine.host.restart_policy import MAX_RETRIES
 from penstock.engine.host.stream_handle import StreamFactory
 from penstock.engine.host.stream_state import StreamState
 from penstock.engine.host.stream_supervisor import HostContext, StreamSupervisor
+from penstock.engine.host_settings import STANDALONE_SETTINGS, HostSettings
 
 log = logging.getLogger(__name__)
 
@@ -42,10 +42,9 @@ class StreamHost:
         clock: Clock,
         *,
         is_spark_alive: Callable[[], bool],
-        lease_ttl_ms: int = 15_000,
+        settings: HostSettings = STANDALONE_SETTINGS,
         poll_interval_s: float = 0.5,
         step_wait_s: float = 0.5,
-        max_retries: int = MAX_RETRIES,
         address: str = "",
         read_definition_version: Callable[[str], str] = lambda _: "",
     ) -> None:
@@ -54,8 +53,8 @@ class StreamHost:
         self._control = control
         self._clock = clock
         self._is_spark_alive = is_spark_alive
-        self._leases = LeaseKeeper(control, name, clock, lease_ttl_ms)
-        self._heartbeat_interval_s = lease_ttl_ms / 3000
+        self._leases = LeaseKeeper(control, name, clock, int(settings.lease_timeout))
+        self._heartbeat_interval_s = settings.lease_timeout.seconds / 3
         self._poll_interval_s = poll_interval_s
         self._step_wait_s = step_wait_s
         self._context = HostContext(
@@ -65,7 +64,7 @@ class StreamHost:
             create_stream,
             clock,
             read_definition_version,
-            max_retries,
+            settings,
         )
         self._supervisors: dict[str, StreamSupervisor] = {}
         self._steps: dict[str, Future[None]] = {}

@@ -21,6 +21,7 @@ from penstock.engine.host.leases import LeaseKeeper
 from penstock.engine.host.restart_policy import FailureHistory
 from penstock.engine.host.stream_handle import FailedAttempt, HostedStream, StreamFactory, StreamHandle
 from penstock.engine.host.stream_state import StreamState
+from penstock.engine.host_settings import HostSettings
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ class HostContext:
     create_stream: StreamFactory
     clock: Clock
     read_definition_version: Callable[[str], str]
-    max_retries: int
+    settings: HostSettings
 
 
 class StreamSupervisor:
@@ -244,7 +245,7 @@ class StreamSupervisor:
             "Stream failed%s: %s", f" at {current_batch}" if current_batch else "", error, exc_info=error
         )
         summary = _describe_error(error) + (f" ({current_batch})" if current_batch else "")
-        if self._failures.is_exhausted(self._context.max_retries):
+        if self._failures.is_exhausted(self._context.settings.max_retries):
             self._failed_attempt = attempt
             count_text = (
                 "" if self._failures.is_permanent else f"; failed {self._failures.count} times in a row"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from confluent_kafka import KafkaException
 
 from penstock.core.clock import Clock
-from penstock.core.kafka_client import KafkaClientSettings
+from penstock.core.kafka_client import BrokerAccess
 from penstock.core.kafka_offsets import fetch_end_offsets, open_offset_consumer
 from penstock.engine.batch.intent import OffsetRange
 
@@ -16,8 +16,8 @@ BROKER_TIMEOUT_S = 2.0
 class LagTracker:
     """Asks the broker for end offsets, at most once a second; between requests the last answer is used."""
 
-    def __init__(self, bootstrap: str, client_settings: KafkaClientSettings, clock: Clock) -> None:
-        self._consumer = open_offset_consumer(bootstrap, client_settings)
+    def __init__(self, broker: BrokerAccess, clock: Clock) -> None:
+        self._consumer = open_offset_consumer(broker.bootstrap, broker.client_options)
         self._clock = clock
         self._refreshed_at_ms: int | None = None
         self._end_offsets: dict[tuple[str, int], int] = {}

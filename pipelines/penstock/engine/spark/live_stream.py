@@ -2,8 +2,8 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,8 +18,7 @@ from penstock.engine.batch.input_watermarks import collect_watermark_rules, topi
 from penstock.engine.batch.intent import BatchIntent
 from penstock.engine.batch.journal import BatchJournal, read_retained_outcomes
 from penstock.engine.batch.outcome import BatchOutcome
-from penstock.engine.batch.placement import DRIVER_BUDGET_BYTES, Placement
-from penstock.engine.batch.poison_isolation import ResentFinder, find_no_resent
+from penstock.engine.batch.placement import Placement
 from penstock.engine.batch.stream_tables import StreamTables
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.dedup.id_store import open_id_store
@@ -36,11 +35,11 @@ from penstock.engine.spark.epoch_checkpoint import claim_checkpoint
 from penstock.engine.spark.kafka.checkpoint_offsets import read_batch_ranges
 from penstock.engine.spark.kafka.consumer_options import CONSUMER_OPTIONS
 from penstock.engine.spark.kafka.initial_offsets import find_initial_offsets
-from penstock.engine.spark.parse.avro import SchemaLookup, load_writer_schemas, refuse_without_registry
+from penstock.engine.spark.parse.avro import load_writer_schemas
 from penstock.engine.spark.plan_cache import AnalyzedPlanCache
 from penstock.engine.spark.session import is_session_alive
+from penstock.engine.spark.stream_config import StreamConfig
 from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
-from penstock.engine.storage import StoragePath
 from penstock.engine.stream_folders import CHECKPOINT_FOLDER
 from penstock.engine.tables.lookup_tables import LookupTables
 from penstock.engine.upgrade.state_schema_check import check_state_schema
@@ -57,36 +56,6 @@ MAX_TICKER_WAIT_S = 1.0
 """The longest sleep of the ticker; a batch may set a timer meanwhile."""
 
 
-@dataclass(frozen=True)
-class StreamConfig:
-    """Where a stream reads, and where it stores its state and tables."""
-
-    bootstrap_servers: str
-    directory: Path
-    """The folder of checkpoint, journal and state."""
-    warehouse: StoragePath
-    max_records_per_batch: int = 500_000
-    driver_budget_bytes: int = DRIVER_BUDGET_BYTES
-    """The bytes of partials and windows that the driver may fold; a larger batch is folded in the executors."""
-    poison_limit: int = 0
-    """The most records that may be quarantined for errors of user code, over the retained batches."""
-    find_resent: ResentFinder = field(default=find_no_resent, repr=False)
-    """Finds records that were replayed from the quarantine; the stream skips the originals."""
-    schema_lookup: SchemaLookup = field(default=refuse_without_registry, repr=False)
-    """Finds the writer schemas of records in Avro."""
-    min_batch_interval_ms: int = 0
-    """The least time between the starts of two batches; with 0 a batch starts as soon as a record arrives."""
-    spark_kafka_options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Further options of Spark's Kafka source, such as those of a secured broker."""
-    client_options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The same options for clients of librdkafka, which name them differently."""
-
-    @property
-    def client_config(self) -> Mapping[str, str]:
-        """The settings of clients of librdkafka."""
-        return {"bootstrap.servers": self.bootstrap_servers, "log_level": "2", **self.client_options}
-
-
 class LiveStream:
     """A stream that runs until it is stopped or fails. Start it only once."""
 
@@ -94,6 +63,7 @@ class LiveStream:
         self,
         plan: Plan,
         session: "SparkSession",
+        directory: Path,
         config: StreamConfig,
         fence: WriteFence,
         report_outcome: Callable[[BatchOutcome], None],
@@ -101,6 +71,7 @@ class LiveStream:
     ) -> None:
         self.plan = plan
         self._session = session
+        self._directory = directory
         self._config = config
         self._clock = clock
         self._cancelled = threading.Event()
@@ -110,25 +81,25 @@ class LiveStream:
         self._fence = fence
         graph = compile_graph(plan, FieldTypeResolver(session).resolve_plan(plan))
         self._graph = graph
-        self._lag = LagTracker(config.bootstrap_servers, config.client_options, clock)
+        self._lag = LagTracker(config.broker, clock)
         self._watermark_rules = collect_watermark_rules(plan.sources)
         self._first_stages = graph.record_stages
         self._plan_cache = AnalyzedPlanCache()
-        tables = StreamTables(plan, graph, config.warehouse, config.client_config)
+        tables = StreamTables(plan, graph, config.warehouse, config.broker.client_config)
         lookup_tables = LookupTables(plan.lookups, config.warehouse)
         self._engine = BatchEngine(
             graph,
             self._watermark_rules,
-            config.directory,
+            directory,
             tables,
             fence,
             report_outcome,
             EngineOptions(
                 self._lag.count_backlog,
                 fingerprint(plan),
-                open_id_store(plan, config.directory / "ids"),
-                Placement(config.driver_budget_bytes, SparkPartExecutor(session)),
-                config.poison_limit,
+                open_id_store(plan, directory / "ids"),
+                Placement(config.settings.driver_budget_bytes, SparkPartExecutor(session)),
+                config.settings,
                 lookup_tables.read_versions,
                 config.find_resent,
             ),
@@ -140,19 +111,17 @@ class LiveStream:
         self._stopping = threading.Event()
         self._ticker = threading.Thread(target=self._run_ticker, name=f"ticker of {plan.name}", daemon=True)
         self._query: StreamingQuery | None = None
-        self._checkpoint = (
-            config.directory / CHECKPOINT_FOLDER
-        )  # `start` replaces it by the folder of this epoch
+        self._checkpoint = directory / CHECKPOINT_FOLDER  # `start` replaces it by the folder of this epoch
         self._failure: BaseException | None = None
 
     def read_outcomes_after(self, after: int) -> Iterator[BatchOutcome]:
         """Yield every committed batch after this one that the journal retains."""
-        return read_retained_outcomes(self._config.directory / "journal", after)
+        return read_retained_outcomes(self._directory / "journal", after)
 
     def start(self, *, reading: bool = True) -> None:
         """Finish the last run's batch and start to read; with `reading=False` only ticks run at first."""
         self._fence.ensure_held()  # preparing may have taken long, and accepting the plan writes to the folder
-        directory = self._config.directory
+        directory = self._directory
         last_outcome = BatchJournal(directory / "journal").read_last_outcome()
         type_check = partial(check_state_schema, directory, self.plan.name, self._graph)
         upgrade = accept_plan(directory, self.plan, last_outcome, type_check)
@@ -172,8 +141,8 @@ class LiveStream:
         writer = (
             self._open_kafka_frame().writeStream.queryName(self.plan.name).foreachBatch(self._on_micro_batch)
         )
-        if self._config.min_batch_interval_ms:
-            writer = writer.trigger(processingTime=f"{self._config.min_batch_interval_ms} milliseconds")
+        if batch_interval_ms := int(self._config.settings.batch_interval):
+            writer = writer.trigger(processingTime=f"{batch_interval_ms} milliseconds")
         self._query = writer.option("checkpointLocation", str(self._checkpoint)).start()
 
     def failure(self) -> BaseException | None:
@@ -318,7 +287,9 @@ class LiveStream:
         initial_offsets = (
             None
             if last_outcome is None
-            else find_initial_offsets(self._checkpoint, last_outcome, topics, self._config.client_config)
+            else find_initial_offsets(
+                self._checkpoint, last_outcome, topics, self._config.broker.client_config
+            )
         )
         options = _kafka_source_options(self._config, topics) | (
             {} if initial_offsets is None else {"startingOffsets": initial_offsets}
@@ -336,10 +307,10 @@ def _find_query_error(query: "StreamingQuery") -> BaseException | None:
 
 def _kafka_source_options(config: StreamConfig, topics: Sequence[str]) -> dict[str, str]:
     return {
-        "kafka.bootstrap.servers": config.bootstrap_servers,
+        "kafka.bootstrap.servers": config.broker.bootstrap,
         "subscribe": ",".join(topics),
         "startingOffsets": "earliest",
         "maxOffsetsPerTrigger": str(config.max_records_per_batch),
         **CONSUMER_OPTIONS,
-        **config.spark_kafka_options,
+        **config.broker.spark_options,
     }

@@ -10,6 +10,7 @@ import msgspec
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
+from penstock.core.kafka_client import BrokerAccess
 from penstock.core.names import explain_unknown_name
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.outcome import BatchOutcome
@@ -204,7 +205,7 @@ def load_delivered_records(session: "SparkSession", bootstrap: str, delivery: De
     """Read the delivered records into memory."""
     topics = sorted({topic for topic, _ in delivery.send_times})
     ranges = delivery.offset_ranges(0, MAX_TIMESTAMP_MS)
-    union_source = UnionSource([TopicSource(session, topic, bootstrap) for topic in topics])
+    union_source = UnionSource([TopicSource(session, topic, BrokerAccess(bootstrap)) for topic in topics])
     return InMemorySource(union_source.read_records(ranges).cache(), ranges)
 
 

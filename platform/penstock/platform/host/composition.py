@@ -10,10 +10,10 @@ from penstock.engine.host.host_process import HostConfig, run_host_process
 from penstock.engine.host.pickle_by_value import pickle_modules_by_value
 from penstock.engine.plan import Plan
 from penstock.engine.spark.session import SparkSessionConfig
+from penstock.engine.spark.stream_config import StreamConfig
 from penstock.engine.storage.hadoop_settings import s3a_read_settings
 from penstock.infra.jars import spark_jars
 from penstock.infra.java import find_java
-from penstock.infra.kafka_access import spark_kafka_options
 from penstock.infra.local.private_files import write_private_file
 from penstock.infra.readiness import report_ready
 from penstock.platform.control import open_control_store
@@ -72,20 +72,17 @@ def write_private_properties(settings: Settings) -> Path | None:
 
 def host_config(settings: Settings, metrics_port: int) -> HostConfig:
     """Build the host's configuration; `metrics_port` is the port that serves its metrics."""
-    return HostConfig(
-        spark=spark_config(settings),
-        bootstrap_servers=settings.kafka.bootstrap_servers,
-        spark_kafka_options=spark_kafka_options(settings.kafka.kafka_access, "host"),
-        client_options=settings.kafka.client_config("host"),
-        streams=settings.home / "streams",
-        warehouse=settings.warehouse_path,
-        schema_lookup=open_writer_schemas(settings).find_readable,
-        min_batch_interval_ms=int(settings.host.batch_interval),
-        driver_budget_bytes=settings.host.driver_budget_mb * 2**20,
-        lease_ttl_ms=int(settings.host.lease_timeout),
-        max_retries=settings.host.max_retries,
-        poison_limit=settings.host.poison_limit,
+    stream_config = StreamConfig(
+        settings.kafka.broker_access("host"),
+        settings.warehouse_path,
+        settings.host,
         find_resent=ReplayedRecords(settings.home / "quarantine"),
+        schema_lookup=open_writer_schemas(settings).find_readable,
+    )
+    return HostConfig(
+        spark_config(settings),
+        settings.home / "streams",
+        stream_config,
         address=f"{LOOPBACK}:{metrics_port}",
     )
 

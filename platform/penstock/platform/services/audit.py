@@ -13,7 +13,6 @@ from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.host.control import BatchRecord
 from penstock.engine.plan import Plan
 from penstock.engine.stream_folders import resolve_stream_folder
-from penstock.infra.kafka_access import spark_kafka_options
 from penstock.ingestion.contracts import list_contract_names
 from penstock.ingestion.ledger.reader import list_segments
 from penstock.platform.control import open_control_store
@@ -24,7 +23,7 @@ from penstock.platform.services.schema_registry import open_writer_schemas
 from penstock.platform.services.stream_catalog import check_pipeline_exists, load_plan
 from penstock.platform.settings import Settings
 from penstock.quality.audit.comparability import Sample
-from penstock.quality.audit.scope import AuditScope, BrokerAccess
+from penstock.quality.audit.scope import AuditScope
 from penstock.quality.audit.verdict import AuditReport
 
 if TYPE_CHECKING:
@@ -62,18 +61,14 @@ def build_scope(
     report_progress: ProgressReporter,
 ) -> AuditScope:
     """Return the scope of an audit: a pipeline of the catalog with the paths and clients of these settings."""
-    kafka, plan = settings.kafka, load_plan(stream)
+    plan = load_plan(stream)
     return AuditScope(
         plan=plan,
         batches=batches,
         warehouse=settings.warehouse_path,
         journal=resolve_stream_folder(settings.home / "streams", stream) / "journal",
         producer_ledgers=find_producer_ledgers(settings.home / "producers"),
-        broker=BrokerAccess(
-            kafka.bootstrap_servers,
-            kafka.client_config("host"),
-            spark_kafka_options(kafka.kafka_access, "host"),
-        ),
+        broker=settings.kafka.broker_access("host"),
         decisions_folder=settings.home / "quarantine",
         scratch_folder=settings.home / "audits" / stream,
         clock=now_ms,

@@ -22,7 +22,6 @@ from penstock.engine.spark.bounded_sources.union_source import UnionSource
 from penstock.engine.storage import StoragePath, resolve_storage_path
 from penstock.engine.storage.file_access import open_delta_table
 from penstock.engine.stream_folders import STREAM_FOLDER_ENTRIES, is_valid_run_name
-from penstock.infra.kafka_access import spark_kafka_options
 from penstock.platform.errors import BatchSizeError, RunNameError, UnknownOriginError
 from penstock.platform.services.command_spark import open_command_spark
 from penstock.platform.services.schema_registry import open_writer_schemas
@@ -117,8 +116,7 @@ def build_run_config(
         directory,
         warehouse,
         records_per_batch,
-        driver_budget_bytes=settings.host.driver_budget_mb * 2**20,
-        poison_limit=settings.host.poison_limit,
+        settings=settings.host,
         schema_lookup=open_writer_schemas(settings).find_readable,
         live_warehouse=settings.warehouse_path,
         find_resent=ReplayedRecords(settings.home / "quarantine"),
@@ -145,11 +143,7 @@ def open_stored_source(session: "SparkSession", source: PlanSource, settings: Se
                 session, source, str(resolve_storage_path(settings.warehouse_path, path)), file_format
             )
         case topic_origin:
-            access = settings.kafka.kafka_access
-            spark_options, client = spark_kafka_options(access, "host"), settings.kafka.client_config("host")
-            return TopicSource(
-                session, topic_origin.topic, settings.kafka.bootstrap_servers, client, spark_options
-            )
+            return TopicSource(session, topic_origin.topic, settings.kafka.broker_access("host"))
 
 
 def open_archived_day(

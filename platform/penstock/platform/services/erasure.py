@@ -54,12 +54,8 @@ def erase_key(
     with hold_stream(store, streams, request.stream, "an erasure", report_progress) as fence:
         refuse_unfinished_switch(streams, request.stream)
         folder = _resolve_folder(settings, request.stream)
-        client_config = {
-            "bootstrap.servers": settings.kafka.bootstrap_servers,
-            "log_level": "2",
-            **settings.kafka.client_config("host"),
-        }
-        target = ErasureTarget(request.stream, folder, settings.warehouse_path, client_config)
+        broker = settings.kafka.broker_access("host")
+        target = ErasureTarget(request.stream, folder, settings.warehouse_path, broker.client_config)
         last_outcome = target.journal.read_last_outcome()
         if last_outcome is not None:
             store.record_batch(to_batch_record(request.stream, last_outcome))

@@ -179,12 +179,8 @@ def _finish_last_commit(settings: Settings, folder: Path, plan: "Plan") -> None:
 
     last_outcome = BatchJournal(folder / "journal").read_last_outcome()
     if last_outcome is not None:
-        client_config = {
-            "bootstrap.servers": settings.kafka.bootstrap_servers,
-            "log_level": "2",
-            **settings.kafka.client_config("host"),
-        }
-        finish_commits(last_outcome, plan, settings.warehouse_path, client_config)
+        broker = settings.kafka.broker_access("host")
+        finish_commits(last_outcome, plan, settings.warehouse_path, broker.client_config)
 
 
 def _default_replay_start(settings: Settings, plan: "Plan") -> str:

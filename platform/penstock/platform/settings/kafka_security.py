@@ -2,13 +2,9 @@
 
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-
-class SettingsSection(BaseModel):
-    """A group of settings; unknown names are refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+from penstock.core.settings import SettingsSection
 
 
 class KafkaSecretSettings(SettingsSection):

@@ -7,11 +7,13 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from penstock.core.kafka_client import BrokerAccess
+from penstock.core.settings import DurationMs, SettingsSection
 from penstock.engine.errors import StorageAddressError
+from penstock.engine.host_settings import HostSettings
 from penstock.engine.storage import ObjectStoreConfig, ObjectStorePath, StoragePath, parse_storage_path
-from penstock.infra.kafka_access import KafkaAccess, kafka_client_config
-from penstock.platform.settings.duration_setting import DurationMs
-from penstock.platform.settings.kafka_security import KafkaSecuritySettings, SettingsSection
+from penstock.infra.kafka_access import KafkaAccess, broker_access, kafka_client_config
+from penstock.platform.settings.kafka_security import KafkaSecuritySettings
 from penstock.platform.settings.launch_rules import find_launch_conflict
 
 PortNumber = Annotated[int, Field(ge=1, le=65535)]
@@ -70,6 +72,10 @@ class KafkaSettings(SettingsSection):
         """Return the librdkafka settings of one of the platform's users, including the password."""
         return kafka_client_config(self.kafka_access, user)
 
+    def broker_access(self, user: Literal["ingestion", "host", "topics"]) -> BrokerAccess:
+        """Return how the engine's clients reach the broker as one of the platform's users, with the password."""
+        return broker_access(self.kafka_access, user)
+
 
 class SparkSettings(SettingsSection):
     """Where Spark runs, and with which resources."""
@@ -101,35 +107,6 @@ class SparkSettings(SettingsSection):
     shuffle_partitions: int = Field(
         default_factory=lambda: os.cpu_count() or 1, ge=1, description="number of shuffle partitions"
     )
-
-
-class HostSettings(SettingsSection):
-    """The stream host: its metrics, batches, leases and retries."""
-
-    metrics_port: Annotated[int, Field(ge=0, le=65535)] = Field(
-        9464,
-        description="port for health and Prometheus metrics; 0 picks a free port, which `status` shows",
-    )
-    batch_interval: DurationMs = Field(
-        DurationMs(200),
-        ge=0,
-        description="minimum time between batch starts; 0s starts a batch when a record arrives",
-    )
-    driver_budget_mb: int = Field(
-        256, ge=0, description="largest batch that the driver folds, in MB; executors fold larger ones"
-    )
-    lease_timeout: DurationMs = Field(
-        DurationMs(15_000), gt=1_000, le=300_000, description="how long a lease lasts without a heartbeat"
-    )
-    max_retries: int = Field(
-        20,
-        ge=1,
-        description="failures in a row after which a stream stays failed; transient errors do not count",
-    )
-    poison_limit: int = Field(
-        10, ge=0, description="records that user code may fail on in 100 batches; they are quarantined"
-    )
-    log_format: Literal["text", "json"] = Field("text", description="format of the host's log")
 
 
 class DagsterSettings(SettingsSection):

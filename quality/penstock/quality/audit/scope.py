@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.archive.archive_names import ledger_path, records_path
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.journal import read_retained_outcomes
@@ -33,15 +34,6 @@ from penstock.quality.table_reads import open_table, read_required_rows, read_ro
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-@dataclass(frozen=True)
-class BrokerAccess:
-    """The address of the brokers, with the options for confluent-kafka and for Spark."""
-
-    bootstrap: str
-    client_config: Mapping[str, str] = field(default_factory=dict, repr=False)
-    spark_options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)

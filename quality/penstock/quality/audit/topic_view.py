@@ -1,7 +1,7 @@
 """A topic during an audit: the records of the topic and of its archive."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -63,8 +63,7 @@ class TopicView:
         except Exception as problem:  # noqa: BLE001  # a ledger that no producer writes may break anything
             self.producer_error = str(problem) or type(problem).__name__
         try:
-            broker = self.scope.broker
-            topic_ranges = list_topic_ranges(self.topic, broker.bootstrap, broker.client_config)
+            topic_ranges = list_topic_ranges(self.topic, self.scope.broker)
             self.topic_bounds = {
                 topic_range.partition: (topic_range.start, topic_range.end) for topic_range in topic_ranges
             }
@@ -88,10 +87,8 @@ class TopicView:
     def topic_source(self) -> TopicSource:
         """The records of the topic, with headers."""
         broker = self.scope.broker
-        kafka = {**broker.spark_options, "includeHeaders": "true"}
-        return TopicSource(
-            self.scope.open_session(), self.topic, broker.bootstrap, broker.client_config, kafka
-        )
+        with_headers = {**broker.spark_options, "includeHeaders": "true"}
+        return TopicSource(self.scope.open_session(), self.topic, replace(broker, spark_options=with_headers))
 
     @cached_property
     def archive_source(self) -> ArchiveSource:

@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from deltalake import DeltaTable
 
+from penstock.core.kafka_client import BrokerAccess
 from penstock.core.waiting import wait_until
 from penstock.engine import storage
 from penstock.engine.archive.archive_names import archive_name, ledger_path, records_path
@@ -331,7 +332,7 @@ def test_the_files_of_a_past_day_are_compacted(make: Callable[..., Place]):
 def test_a_stream_archives_new_records_and_finishes_them_when_it_is_drained(make: Callable[..., Place]):
     place = make("streamed")
     config = ArchiveConfig(
-        place.broker.bootstrap, place.folder / "stream", place.warehouse, batch_interval_ms=0
+        BrokerAccess(place.broker.bootstrap), place.folder / "stream", place.warehouse, batch_interval_ms=0
     )
     ticks = itertools.count(NOON, 1_000)
     right = WriteFence(archive_name(place.topic), 1, lambda: True)

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from confluent_kafka import Producer
 
+from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.batch.outcome import BatchOutcome
-from penstock.engine.batch.placement import DRIVER_BUDGET_BYTES
 from penstock.engine.batch.write_fence import WriteFence
+from penstock.engine.host_settings import STANDALONE_SETTINGS
 from penstock.engine.plan import Plan
-from penstock.engine.spark.live_stream import LiveStream, StreamConfig
+from penstock.engine.spark.live_stream import LiveStream
 from penstock.engine.spark.parse.avro import SchemaLookup, refuse_without_registry
+from penstock.engine.spark.stream_config import StreamConfig
 from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import open_delta_table
 from penstock.engine.storage.hadoop_settings import s3a_read_settings
@@ -73,7 +75,8 @@ class Running:
     folder: Path
     clock: int = 1_000_000
     epoch: int = 0
-    budget: int = DRIVER_BUDGET_BYTES
+    budget_mb: int = 256
+    poison_limit: int = 0
     progress: Progress = field(default_factory=Progress)
     schemas: SchemaLookup = refuse_without_registry
     elsewhere: StoragePath | None = None
@@ -85,15 +88,22 @@ class Running:
 
     def start(self, *, reading: bool = True) -> LiveStream:
         self.epoch += 1
+        settings = STANDALONE_SETTINGS.model_copy(
+            update={"driver_budget_mb": self.budget_mb, "poison_limit": self.poison_limit}
+        )
         config = StreamConfig(
-            self.broker.bootstrap,
-            self.folder / "stream",
-            self.warehouse,
-            driver_budget_bytes=self.budget,
-            schema_lookup=self.schemas,
+            BrokerAccess(self.broker.bootstrap), self.warehouse, settings, schema_lookup=self.schemas
         )
         right = WriteFence(self.plan.name, self.epoch, lambda: True)
-        stream = LiveStream(self.plan, self.session, config, right, self.progress.told, lambda: self.clock)
+        stream = LiveStream(
+            self.plan,
+            self.session,
+            self.folder / "stream",
+            config,
+            right,
+            self.progress.told,
+            lambda: self.clock,
+        )
         stream.start(reading=reading)
         return stream
 

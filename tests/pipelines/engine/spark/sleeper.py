@@ -13,8 +13,12 @@ from tests.pipelines.engine.batch.half_a_file import HalfAFile
 from tests.pipelines.engine.spark.test_stream import plan_over
 
 from penstock.core.clock import now_ms
+from penstock.core.kafka_client import BrokerAccess
+from penstock.core.settings import DurationMs
 from penstock.engine.host.host_process import HostConfig, run_host_process
+from penstock.engine.host_settings import HostSettings
 from penstock.engine.spark.session import SparkSessionConfig
+from penstock.engine.spark.stream_config import StreamConfig
 from penstock.engine.storage import file_access
 from penstock.infra.java import find_java
 from penstock.platform.control import open_control_store
@@ -35,9 +39,9 @@ def main(folder: Path, bootstrap: str, topic: str, *jars: str) -> None:
     spark = SparkSessionConfig(
         [Path(jar) for jar in jars], folder / "spark", driver_memory="512m", java_home=find_java().home
     )
-    config = HostConfig(
-        spark, bootstrap, folder / "streams", folder / "warehouse", lease_ttl_ms=LEASE_MS, name="sleeper"
-    )
+    settings = HostSettings(batch_interval=DurationMs(0), lease_timeout=DurationMs(LEASE_MS))
+    stream_config = StreamConfig(BrokerAccess(bootstrap), folder / "warehouse", settings)
+    config = HostConfig(spark, folder / "streams", stream_config, name="sleeper")
     store = open_control_store(f"sqlite:///{folder}/control.db")
     run_host_process(config, store, lambda _: plan_over(topic, fixed("10 seconds")), now_ms)
 

@@ -12,11 +12,13 @@ import psutil
 from tests.pipelines.engine.spark.running import Running
 
 from penstock.core.clock import now_ms
+from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.host.control import HostControl
 from penstock.engine.host.stream_host import StreamHost
-from penstock.engine.spark.live_stream import LiveStream, StreamConfig
+from penstock.engine.spark.live_stream import LiveStream
+from penstock.engine.spark.stream_config import StreamConfig
 from penstock.infra.local_broker import LocalBroker
 
 
@@ -78,9 +80,9 @@ def successor(running: Running, control: HostControl) -> Iterator[Callable[[], L
             running.progress.told(outcome)
             told(outcome)
 
-        folders = running.folder / "streams" / name, running.folder / "warehouse"
-        config = StreamConfig(running.broker.bootstrap, *folders)
-        begun.append(LiveStream(running.plan, running.session, config, right, tell, now_ms))
+        config = StreamConfig(BrokerAccess(running.broker.bootstrap), running.folder / "warehouse")
+        folder = running.folder / "streams" / name
+        begun.append(LiveStream(running.plan, running.session, folder, config, right, tell, now_ms))
         return begun[-1]
 
     host = StreamHost("successor", control, make, now_ms, is_spark_alive=lambda: True, poll_interval_s=0.1)

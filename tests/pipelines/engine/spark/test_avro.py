@@ -13,6 +13,7 @@ from tests.ingestion.registry_server import run_registry_server
 from tests.pipelines.engine.spark.running import Running, send
 from tests.pipelines.engine.spark.test_stream import asked
 
+from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.errors import DefinitionError
 from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
 from penstock.engine.plan import Plan
@@ -211,7 +212,7 @@ def test_a_schema_may_follow_while_the_stream_runs_and_the_topic_gives_the_same_
         'SELECT "offset", reason FROM t ORDER BY ALL', t=running.table(f"quarantine/{contract.topic}")
     )
     assert reasons == [(6, "wrong_schema"), (7, "no_value")]
-    stored = TopicSource(spark, contract.topic, broker.bootstrap)
+    stored = TopicSource(spark, contract.topic, BrokerAccess(broker.bootstrap))
     place = BoundedRunConfig(tmp_path / "bounded", tmp_path / "again", schema_lookup=schemas)
     run_bounded(running.plan, spark, stored, place, lambda: 1_000_000)
     again = dataclasses.replace(running, elsewhere=tmp_path / "again")

@@ -15,6 +15,7 @@ from deltalake import DeltaTable, write_deltalake
 from tests.pipelines.engine.spark.running import Running, send
 from tests.pipelines.engine.spark.test_stream import TEN_SECONDS, asked, expected, plan_over, readings, values
 
+from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.errors import BoundedInputError, DefinitionError
 from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
@@ -179,7 +180,7 @@ def test_windows_that_the_clock_cuts_are_refused(spark: "SparkSession", tmp_path
         plan, stages=(replace(plan.only_stage, window=Fixed(10, time="processing"), lateness=0),)
     )
     with pytest.raises(DefinitionError, match="it uses processing time, and stored records"):
-        ran(spark, clocked, TopicSource(spark, "none", "127.0.0.1:1"), tmp_path)
+        ran(spark, clocked, TopicSource(spark, "none", BrokerAccess("127.0.0.1:1")), tmp_path)
 
 
 @pytest.fixture
@@ -209,7 +210,7 @@ def test_stored_records_give_the_values_of_the_last_live_panes(
         send(broker, topic, sent[begin : begin + 100], partition=begin // 100 % 2)
         running.until_read(begin + 100)
     quiet = replace(plan, stages=(replace(plan.only_stage, trigger=after_watermark(), may_finish=True),))
-    ran(spark, quiet, TopicSource(spark, topic, broker.bootstrap), tmp_path / "bounded", most)
+    ran(spark, quiet, TopicSource(spark, topic, BrokerAccess(broker.bootstrap)), tmp_path / "bounded", most)
     live = values(running.table(f"latest/{plan.name}"))
     assert values(table(tmp_path / "bounded", f"latest/{plan.name}")) == live
     assert sum(row[3] for row in live) >= 400
@@ -226,7 +227,7 @@ def test_windows_by_the_order_of_records_are_the_same_from_stored_records(
     for begin in range(0, 200, 50):
         send(broker, topic, sent[begin : begin + 50])
         running.until_read(begin + 50)
-    ran(spark, plan, TopicSource(spark, topic, broker.bootstrap), tmp_path / "bounded", most=90)
+    ran(spark, plan, TopicSource(spark, topic, BrokerAccess(broker.bootstrap)), tmp_path / "bounded", most=90)
     order = "SELECT device, window_number, n, total, most, average FROM panes ORDER BY ALL"
     found = asked(order, panes=table(tmp_path / "bounded", f"panes/{plan.name}"))
     assert found == asked(order, panes=running.table(f"panes/{plan.name}"))

@@ -10,6 +10,7 @@ import pytest
 from tests.pipelines.engine.spark.running import Running, send
 from tests.pipelines.engine.spark.test_stream import COLUMNS, FOREVER, asked, readings
 
+from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
 from penstock.engine.plan import (
     AggregateOutput,
@@ -124,5 +125,11 @@ def test_three_stages_leave_what_the_records_say_live_and_bounded(
             standing[place] = (row["best"], row["coldest"], row["heard"])
     assert len(standing) == len(expected[0])
     place = BoundedRunConfig(tmp_path / "bounded", tmp_path / "warehouse" / "runs", 250)
-    run_bounded(running.plan, spark, TopicSource(spark, topic, broker.bootstrap), place, lambda: 1_000_000)
+    run_bounded(
+        running.plan,
+        spark,
+        TopicSource(spark, topic, BrokerAccess(broker.bootstrap)),
+        place,
+        lambda: 1_000_000,
+    )
     assert found(running, "runs/") == expected

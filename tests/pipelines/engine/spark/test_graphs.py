@@ -11,6 +11,7 @@ import pytest
 from tests.pipelines.engine.spark.running import Running, send
 from tests.pipelines.engine.spark.test_stream import asked
 
+from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
 from penstock.engine.plan.joins import JOIN_KINDS
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource
@@ -103,7 +104,10 @@ def run_live(
 
 def run_again_bounded(running: Running, topics: tuple[Contract, Contract]) -> None:
     stored = UnionSource(
-        tuple(TopicSource(running.session, each.topic, running.broker.bootstrap) for each in topics)
+        tuple(
+            TopicSource(running.session, each.topic, BrokerAccess(running.broker.bootstrap))
+            for each in topics
+        )
     )
     place = BoundedRunConfig(running.folder / "bounded", running.folder / "warehouse" / "runs", 100)
     run_bounded(running.plan, running.session, stored, place, lambda: 1_000_000)

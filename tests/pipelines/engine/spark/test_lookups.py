@@ -10,6 +10,7 @@ from deltalake import write_deltalake
 from tests.pipelines.engine.spark.running import Running, send
 from tests.pipelines.engine.spark.test_stream import COLUMNS, asked, readings
 
+from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.batch.stream_tables import StreamTables
 from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
 from penstock.engine.plan import (
@@ -115,7 +116,13 @@ def test_a_batch_sees_one_version_however_often_it_is_run_and_a_replay_sees_the_
     place = BoundedRunConfig(
         tmp_path / "bounded", tmp_path / "warehouse" / "runs", 250, live_warehouse=tmp_path / "warehouse"
     )
-    run_bounded(running.plan, spark, TopicSource(spark, topic, broker.bootstrap), place, lambda: 1_000_000)
+    run_bounded(
+        running.plan,
+        spark,
+        TopicSource(spark, topic, BrokerAccess(broker.bootstrap)),
+        place,
+        lambda: 1_000_000,
+    )
     assert asked(FOUND, found=running.table(f"runs/latest/{running.plan.name}")) == wanted
     ledger = running.table(f"ledger/{running.plan.name}")
     assert asked("SELECT sum(read), sum(folded) FROM ledger", ledger=ledger) == [(600, 600)]

@@ -31,7 +31,7 @@ def ran(running: Running, batches: list[list[dict[str, Any]]], topic: str, budge
     for number, (records, budget) in enumerate(zip(batches, budgets, strict=True)):
         send(running.broker, topic, [*records, b"broken"], partition=number % 2)
         read += len(records) + 1
-        running.budget = budget
+        running.budget_mb = budget
         running.until_read(read)
 
 
@@ -110,7 +110,7 @@ def test_stages_that_share_a_pass_are_folded_in_the_executors_each(
     assert {outcome.placement for outcome in data} == {"executors"}
     assert values(running.table(f"latest/{plan.name}")) == expected(sent, TEN_SECONDS, 10_000)
     here = Running(
-        replace(plan, stages=(plan.only_stage, beside)), spark, broker, tmp_path / "here", budget=2**40
+        replace(plan, stages=(plan.only_stage, beside)), spark, broker, tmp_path / "here", budget_mb=2**20
     )
     here.until_read(302)
     assert {outcome.placement for outcome in here.progress.outcomes} == {"driver"}
@@ -125,10 +125,10 @@ def test_batches_go_to_the_executors_and_back_and_nobody_sees_a_difference(
     sent = readings(600, seed=5)
     batches = [sent[:200], sent[100:400], sent[400:]]
     elsewhere = Running(plan, spark, broker, tmp_path / "elsewhere")
-    ran(elsewhere, batches, topic, [0, 2**30, 0])
+    ran(elsewhere, batches, topic, [0, 2**10, 0])
     assert {outcome.placement for outcome in elsewhere.progress.outcomes} == {"driver", "executors"}
     here = Running(plan, spark, broker, tmp_path / "here")
-    here.budget = 2**40
+    here.budget_mb = 2**20
     here.until_read(703)
     assert {outcome.placement for outcome in here.progress.outcomes} == {"driver"}
     for some in (("read",), ("quarantined",), ("duplicate",), ("filtered",), ("folded", "late")):

@@ -1,6 +1,6 @@
 """A record that breaks one's own code, in each place where one's own code runs: compared with DuckDB without it."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -20,11 +20,9 @@ from tests.pipelines.engine.spark.test_stream import (
     values,
 )
 
-from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.definition.user_functions import combiner_ref
 from penstock.engine.errors import SumOverflowError
 from penstock.engine.plan import AggregateOutput, ApplyStep, Custom, Plan, SqlStep, Sum, function_ref
-from penstock.engine.spark.live_stream import LiveStream, StreamConfig
 from penstock.infra.local_broker import LocalBroker
 from penstock.stream import fixed
 
@@ -103,18 +101,11 @@ def combined(where: str) -> "Any":
     return change
 
 
+@dataclass
 class Guarded(Running):
     """A stream that may set one record aside."""
 
-    def start(self, *, reading: bool = True) -> LiveStream:
-        self.epoch += 1
-        config = StreamConfig(
-            self.broker.bootstrap, self.folder / "stream", self.folder / "warehouse", poison_limit=1
-        )
-        right = WriteFence(self.plan.name, self.epoch, lambda: True)
-        stream = LiveStream(self.plan, self.session, config, right, self.progress.told, lambda: self.clock)
-        stream.start(reading=reading)
-        return stream
+    poison_limit: int = 1
 
 
 @pytest.fixture

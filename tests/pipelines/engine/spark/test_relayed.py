@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, TopicPartition
 from tests.pipelines.engine.spark.running import Running, send
 from tests.pipelines.engine.spark.test_stream import COLUMNS, asked, readings
 
+from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.plan import (
     AggregateOutput,
     LatestValues,
@@ -68,7 +69,7 @@ def in_one(plan: Plan, name: str) -> Plan:
 
 def committed(broker: LocalBroker, topic: str) -> list[dict[str, Any]]:
     """What a reader of committed records finds, once each transaction has its marker: a broker writes it later."""
-    ends = {span.partition: span.end for span in list_topic_ranges(topic, broker.bootstrap, {})}
+    ends = {span.partition: span.end for span in list_topic_ranges(topic, BrokerAccess(broker.bootstrap))}
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": uuid4().hex,
                          "enable.partition.eof": True, "isolation.level": "read_committed",
                          "auto.offset.reset": "earliest"})  # fmt: skip

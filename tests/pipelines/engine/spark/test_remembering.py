@@ -12,6 +12,7 @@ import pytest
 from tests.pipelines.engine.spark.running import Running, send
 from tests.pipelines.engine.spark.test_stream import COLUMNS, asked, readings
 
+from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow, Timer
 from penstock.engine.functions.vectorized import (
     KEY_INDEX_COLUMN,
@@ -166,7 +167,13 @@ def test_it_sees_each_record_once_in_order_across_restarts_and_bounded(
     )
     assert asked(found, found=running.table("panes/rises")) == by_a_loop(sent)
     place = BoundedRunConfig(tmp_path / "bounded", tmp_path / "warehouse" / "runs", 250)
-    run_bounded(running.plan, spark, TopicSource(spark, topic, broker.bootstrap), place, lambda: 1_000_000)
+    run_bounded(
+        running.plan,
+        spark,
+        TopicSource(spark, topic, BrokerAccess(broker.bootstrap)),
+        place,
+        lambda: 1_000_000,
+    )
     whole = running.table("runs/panes/rises")
     assert asked(found, found=whole) == by_a_loop(sent)
     numbers = "SELECT device, epoch_ms(window_start), number FROM found ORDER BY ALL"

@@ -13,6 +13,7 @@ from deltalake import DeltaTable
 from tests.pipelines.engine.spark.running import Progress, Running, reads_from, send
 from tests.pipelines.engine.spark.test_stream import TEN_SECONDS, asked, expected, plan_over, readings, values
 
+from penstock.core.kafka_client import BrokerAccess
 from penstock.core.waiting import wait_until
 from penstock.engine.archive.archive_stream import ArchiveConfig, ArchiveStream
 from penstock.engine.batch.write_fence import WriteFence
@@ -25,7 +26,8 @@ from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.spark.bounded_sources.file_formats import open_file_source
 from penstock.engine.spark.bounded_sources.start_offsets import ArchiveThenTopicSource, SourceFromOffsets
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource
-from penstock.engine.spark.live_stream import LiveStream, StreamConfig
+from penstock.engine.spark.live_stream import LiveStream
+from penstock.engine.spark.stream_config import StreamConfig
 from penstock.engine.storage.file_access import remove_tree
 from penstock.engine.stream_folders import refuse_unfinished_switch, resolve_stream_folder
 from penstock.infra.local_broker import LocalBroker
@@ -49,9 +51,11 @@ class Life(Running):
         self.epoch += 1
         refuse_unfinished_switch(self.streams, self.plan.name)
         place = resolve_stream_folder(self.streams, self.plan.name)
-        config = StreamConfig(self.broker.bootstrap, place, self.warehouse)
+        config = StreamConfig(BrokerAccess(self.broker.bootstrap), self.warehouse)
         right = WriteFence(self.plan.name, self.epoch, lambda: True)
-        stream = LiveStream(self.plan, self.session, config, right, self.progress.told, lambda: self.clock)
+        stream = LiveStream(
+            self.plan, self.session, place, config, right, self.progress.told, lambda: self.clock
+        )
         stream.start(reading=reading)
         return stream
 
@@ -65,7 +69,7 @@ class Life(Running):
         return replay.finish_and_switch(WriteFence(self.plan.name, self.epoch, lambda: True)).batch_id
 
     def topic(self) -> TopicSource:
-        return TopicSource(self.session, self.plan.sources[0].name, self.broker.bootstrap)
+        return TopicSource(self.session, self.plan.sources[0].name, BrokerAccess(self.broker.bootstrap))
 
     def agrees_with(self, sent: list[dict[str, Any]], bad: int = len(BAD)) -> None:
         """Every table says of these records what it would had it read them once."""
@@ -171,7 +175,7 @@ def test_a_replay_of_what_only_the_archive_still_has(
     send_more(life, sent)
     life.until_read(202)
     config = ArchiveConfig(
-        life.broker.bootstrap, life.folder / "archive", life.warehouse, batch_interval_ms=0
+        BrokerAccess(life.broker.bootstrap), life.folder / "archive", life.warehouse, batch_interval_ms=0
     )
     told = Progress()
     archive = ArchiveStream(

@@ -13,6 +13,7 @@ from confluent_kafka import Producer
 from tests.pipelines.engine.spark.running import Running, send
 from tests.pipelines.engine.spark.test_stream import COLUMNS, asked
 
+from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.errors import DefinitionError
 from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
 from penstock.engine.plan import (
@@ -125,7 +126,7 @@ def test_each_topic_is_read_by_its_own_contract_across_restarts(
     assert found == [(calls, 6, 3, 1, 2), (readings, 4, 3, 1, 0)]
     reasons = [running.table(f"quarantine/{topic}").column("reason").to_pylist() for topic in topics]
     assert reasons == [["malformed"], ["missing_field:id"]]
-    stored = UnionSource(tuple(TopicSource(spark, topic, broker.bootstrap) for topic in topics))
+    stored = UnionSource(tuple(TopicSource(spark, topic, BrokerAccess(broker.bootstrap)) for topic in topics))
     place = BoundedRunConfig(tmp_path / "bounded", tmp_path / "bounded", 4)
     run_bounded(running.plan, spark, stored, place, lambda: 1_000_000)
     bounded = Running(running.plan, spark, broker, tmp_path)
@@ -174,7 +175,9 @@ def test_a_key_that_a_compacted_topic_deletes_has_no_version_from_then_on(
     question = 'SELECT device, "at", most FROM found ORDER BY ALL'
     assert asked(question, found=running.table(f"panes/{running.plan.name}")) == expected
     assert running.table(f"quarantine/{limits}").column("reason").to_pylist() == ["no_value"]
-    stored = UnionSource(tuple(TopicSource(spark, topic, broker.bootstrap) for topic in (payments, limits)))
+    stored = UnionSource(
+        tuple(TopicSource(spark, topic, BrokerAccess(broker.bootstrap)) for topic in (payments, limits))
+    )
     place = BoundedRunConfig(tmp_path / "bounded", tmp_path / "bounded", 4)
     run_bounded(running.plan, spark, stored, place, lambda: 1_000_000)
     again = Running(running.plan, spark, broker, tmp_path).table(f"../bounded/panes/{running.plan.name}")

@@ -1,14 +1,20 @@
-"""A setting that is a length of time, written as in contracts and pipelines: `200ms`, `15m`, `7 days`."""
+"""What groups of settings are made of: their base class, and the type of a setting that is a length of time."""
 
 from typing import Any
 
-from pydantic import GetCoreSchemaHandler
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
 from pydantic_core import core_schema
 
 from penstock.core.duration import UNITS_MS, parse_duration_ms
 from penstock.core.errors import DurationError
 
 SHORT_UNITS = ("d", "h", "m", "s", "ms")
+
+
+class SettingsSection(BaseModel):
+    """A group of settings; unknown names are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class DurationMs(int):

@@ -1,0 +1,45 @@
+"""The settings of the stream host. Every part of the engine gets the whole group, and reads what it needs."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from penstock.core.settings import DurationMs, SettingsSection
+
+
+class HostSettings(SettingsSection):
+    """The stream host: its metrics, batches, leases and retries."""
+
+    metrics_port: Annotated[int, Field(ge=0, le=65535)] = Field(
+        9464,
+        description="port for health and Prometheus metrics; 0 picks a free port, which `status` shows",
+    )
+    batch_interval: DurationMs = Field(
+        DurationMs(200),
+        ge=0,
+        description="minimum time between batch starts; 0s starts a batch when a record arrives",
+    )
+    driver_budget_mb: int = Field(
+        256, ge=0, description="largest batch that the driver folds, in MB; executors fold larger ones"
+    )
+    lease_timeout: DurationMs = Field(
+        DurationMs(15_000), gt=1_000, le=300_000, description="how long a lease lasts without a heartbeat"
+    )
+    max_retries: int = Field(
+        20,
+        ge=1,
+        description="failures in a row after which a stream stays failed; transient errors do not count",
+    )
+    poison_limit: int = Field(
+        10, ge=0, description="records that user code may fail on in 100 batches; they are quarantined"
+    )
+    log_format: Literal["text", "json"] = Field("text", description="format of the host's log")
+
+    @property
+    def driver_budget_bytes(self) -> int:
+        """The largest batch that the driver folds, in bytes."""
+        return self.driver_budget_mb * 2**20
+
+
+STANDALONE_SETTINGS = HostSettings(batch_interval=DurationMs(0), poison_limit=0)
+"""For streams and runs without a host: no batch waits, and an error of user code fails its batch."""
