@@ -34,7 +34,8 @@ from penstock.engine.batch.placement import DRIVER_ONLY
 from penstock.engine.batch.stream_tables import StreamTables
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.operators.stage_graph import compile_graph
-from penstock.engine.plan import AggregateOutput, ArrowStep, PaneLog, Plan, Stage, function_ref
+from penstock.engine.plan import AggregateOutput, ArrowStep, Plan, Stage, function_ref
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.stream import after_count, count, fixed, max_, repeatedly, sum_
 
 EVERY_RECORD = repeatedly(after_count(1))

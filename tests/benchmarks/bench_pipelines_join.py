@@ -32,7 +32,6 @@ from penstock.engine.plan import (
     Join,
     JoinColumn,
     JoinMembers,
-    PaneLog,
     Plan,
     PlanSource,
     TopicOrigin,
@@ -40,6 +39,7 @@ from penstock.engine.plan import (
     validate_plan,
 )
 from penstock.engine.plan.stages import Stage
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.stream import after_count, between, fixed, repeatedly
 
 if TYPE_CHECKING:

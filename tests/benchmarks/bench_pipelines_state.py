@@ -33,7 +33,6 @@ from penstock.engine.operators.stage_graph import compile_graph
 from penstock.engine.plan import (
     AggregateOutput,
     Column,
-    PaneLog,
     Plan,
     PlanSource,
     Stage,
@@ -41,6 +40,7 @@ from penstock.engine.plan import (
     WatermarkStrategy,
 )
 from penstock.engine.plan.windows import Fixed
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.aggregate.part_execution import SparkPartExecutor
 from penstock.engine.spark.session import SparkSessionConfig, open_spark_session
 from penstock.infra.jars import ensure_jars

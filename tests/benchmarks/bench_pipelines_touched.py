@@ -35,7 +35,6 @@ from penstock.engine.plan import (
     Join,
     JoinColumn,
     JoinMembers,
-    PaneLog,
     Plan,
     PlanSource,
     SameWindows,
@@ -44,6 +43,7 @@ from penstock.engine.plan import (
     TopicOrigin,
 )
 from penstock.engine.plan.joins import JoinKind
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.state.file_names import new_run_name
 from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS
 from penstock.stream import after_count, as_of, between, fixed, repeatedly

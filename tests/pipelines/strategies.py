@@ -33,7 +33,6 @@ from penstock.engine.plan import (
     Mean,
     Min,
     OrFinally,
-    PaneLog,
     Plan,
     PlanSource,
     PunctuationPolicy,
@@ -51,6 +50,7 @@ from penstock.engine.plan import (
     WatermarkStrategy,
     Window,
 )
+from penstock.engine.sinks.pane_log import PaneLog
 
 SOURCE = "records"
 COLUMNS = (

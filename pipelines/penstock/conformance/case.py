@@ -23,11 +23,11 @@ from penstock.engine.definition.argument_checks import require_non_negative
 from penstock.engine.errors import DefinitionError, TranscriptError
 from penstock.engine.plan.aggregates import AggregateOutput, Mean, Sum
 from penstock.engine.plan.policies import DeltaPolicy
-from penstock.engine.plan.sinks import PaneLog
 from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin
 from penstock.engine.plan.stages import AccumulationMode, FinalPanePolicy, OnTimePanePolicy, Plan, Stage
 from penstock.engine.plan.validation.plans import check_stage
 from penstock.engine.plan.windows import SlidingOrder, Tumbling, is_processing_time, is_record_ordered
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.triggers.default import Default
 
 CheckKind: TypeAlias = Literal["expect", "expect_all", "expect_late", "state_sum", "state_windows"]

@@ -5,6 +5,7 @@ Defining a pipeline runs nothing and does not import Spark. `plan` validates the
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from inspect import signature
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast, get_args
 
@@ -15,13 +16,13 @@ from penstock.engine.definition.argument_checks import (
     require_type,
 )
 from penstock.engine.definition.durations import Duration, to_milliseconds
+from penstock.engine.definition.keyword import call_with_arguments, find_keyword
 from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.errors import DefinitionError
 from penstock.engine.functions.pass_through import NoState, emit_each_record
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate
 from penstock.engine.plan.aggregates import Aggregate, AggregateOutput
-from penstock.engine.plan.changelog import ChangelogTopic
-from penstock.engine.plan.sinks import CompleteTableSink, FinalPanes, LatestValues, PaneLog, Sink
+from penstock.engine.plan.sinks import TableSink
 from penstock.engine.plan.stages import (
     DEFAULT_TRIGGER,
     AccumulationMode,
@@ -32,24 +33,18 @@ from penstock.engine.plan.stages import (
 from penstock.engine.plan.stateful_function import ProcessingOrder, SideOutput, StatefulFunction, state_type
 from penstock.engine.plan.steps import Step
 from penstock.engine.plan.windows import Window
+from penstock.engine.sinks.changelog_topic import ChangelogTopic
 from penstock.engine.triggers.trigger import TRIGGER_HINT, Trigger
 from penstock.stream.arguments import parse_columns, parse_names, require_unset
 from penstock.stream.input_specs import DeduplicationSpec, InputSpec
 from penstock.stream.join_columns import JoinSpec
+from penstock.stream.keyword_registries import SINK_KEYWORDS
 from penstock.stream.pipeline_steps import PipelineSteps
 from penstock.stream.plan_builder import build_plan
 from penstock.stream.trigger_options import TriggerOptions
 
 if TYPE_CHECKING:  # this imports Arrow, which a definition does not need
     from penstock.engine.functions.vectorized import KeyBatchContext, KeyBatchUpdate
-
-SINKS_BY_MODE: dict[str, Callable[[str], Sink]] = {
-    "latest": LatestValues,
-    "log": PaneLog,
-    "final": FinalPanes,
-    "complete": CompleteTableSink,
-}
-
 
 PIPELINE_HINT = "Give a pipeline, as in read('sensors')"
 
@@ -66,7 +61,7 @@ class Pipeline(PipelineSteps):
     window_spec: Window | None = None
     trigger_options: TriggerOptions | None = None
     accumulation_mode: str | None = None
-    sinks: tuple[Sink, ...] = ()
+    sinks: tuple[TableSink, ...] = ()
     topics: tuple[ChangelogTopic, ...] = ()
     upstream: "tuple[Pipeline, ...]" = ()
     """The pipelines whose panes it reads instead of inputs."""
@@ -234,15 +229,21 @@ class Pipeline(PipelineSteps):
         require_one_of(mode, get_args(AccumulationMode), "accumulation")
         return replace(self, accumulation_mode=mode)
 
-    def write(self, table: str, mode: str = "latest", output: str | None = None) -> "Pipeline":
+    def write(
+        self, table: str, mode: str = "latest", output: str | None = None, **options: Any
+    ) -> "Pipeline":
         """Write a table: `latest` value per key and window, `log` of panes, `final` panes, or `complete` result.
 
+        `mode` may also be `module:name` for a sink of your own; `options` are the arguments of its function.
         `output` is a side output of a stateful function; its rows go to a log.
         """
-        require_one_of(mode, tuple(SINKS_BY_MODE), "write.mode")
+        require_type(mode, str, "write.mode", "Name the mode, as in mode='latest'")
+        define_sink = find_keyword(mode, SINK_KEYWORDS, "write.mode")
         fix = "Write mode='log': rows of a side output are never replaced"
-        require(output is None or mode == "log", "write.output", f"{output} with mode {mode}", fix)
-        sink = SINKS_BY_MODE[mode](table) if output is None else PaneLog(table, output)
+        takes_output = "output" in signature(define_sink).parameters
+        require(output is None or takes_output, "write.output", f"{output} with mode {mode}", fix)
+        arguments = options if output is None else {"output": output, **options}
+        sink: TableSink = call_with_arguments(define_sink, [table], arguments, "write")
         return replace(self, sinks=(*self.sinks, sink))
 
     def publish(self, topic: str) -> "Pipeline":

@@ -9,7 +9,7 @@ from deltalake import write_deltalake
 
 from penstock.core.clock import now_ms
 from penstock.engine.batch.input_watermarks import topic_of
-from penstock.engine.batch.stream_tables import QUARANTINE_SCHEMA
+from penstock.engine.batch.record_schemas import QUARANTINE_SCHEMA
 from penstock.engine.host.control import BatchRecord
 from penstock.platform.control import open_control_store
 from penstock.platform.services import expectations, statistics

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from deltalake import write_deltalake
 
-from penstock.engine.batch.stream_tables import LEDGER_SCHEMA, QUARANTINE_SCHEMA
+from penstock.engine.batch.record_schemas import LEDGER_SCHEMA, QUARANTINE_SCHEMA
 from penstock.engine.plan.codec import contract_version
 from penstock.infra.local_broker import LocalBroker
 from penstock.platform.services.stream_catalog import load_plan

@@ -9,10 +9,9 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from penstock.engine.batch.stream_tables import LEDGER_SCHEMA
+from penstock.engine.batch.record_schemas import LEDGER_SCHEMA
 from penstock.engine.host.control import BatchRecord
 from penstock.engine.plan.columns import stage_value_columns
-from penstock.engine.tables.table_paths import result_path
 from penstock.platform.control import open_control_store
 from penstock.platform.lineage.result_columns import describe_result_columns
 from penstock.platform.services import statistics
@@ -126,6 +125,6 @@ def test_every_table_that_is_measured_has_the_columns_that_figures_are_made_of()
     for about, (suite, plan) in load_table_suites().items():
         if suite.statistics is not None:
             stage = find_stage(plan, suite)
-            (sink,) = (sink for sink in stage.sinks if result_path(sink) == about)
+            (sink,) = (sink for sink in stage.sinks if sink.path == about)
             there = {column.name for column in describe_result_columns(plan, stage, sink)}
             assert {"window_end", "records", *stage.key, *stage_value_columns(stage)} <= there

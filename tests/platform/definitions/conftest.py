@@ -14,14 +14,14 @@ from penstock.engine.plan import (
     Column,
     Count,
     Fixed,
-    LatestValues,
     Mean,
-    PaneLog,
     Plan,
     PlanSource,
     Stage,
     TopicOrigin,
 )
+from penstock.engine.sinks.latest_values import LatestValues
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.ingestion.contracts import Contract, ContractField
 from penstock.platform.control import ControlStore, open_control_store
 from penstock.platform.definitions.asset_specs import AssetContext

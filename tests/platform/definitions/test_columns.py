@@ -21,7 +21,6 @@ from penstock.engine.plan import (
     Fixed,
     Max,
     Mean,
-    PaneLog,
     Plan,
     PlanSource,
     Quantiles,
@@ -30,6 +29,7 @@ from penstock.engine.plan import (
     TopicOrigin,
     TopN,
 )
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.platform.control import ControlStore
 from penstock.platform.control.reports import summarize_batches
 from penstock.platform.definitions.asset_specs import AssetContext, table_asset_spec

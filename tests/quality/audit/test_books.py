@@ -17,10 +17,10 @@ from tests.pipelines.engine.batch.test_crashes import PLAN, PLANS, TABLES, Fuse,
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.batch.journal import BatchJournal
-from penstock.engine.batch.stream_tables import LEDGER_SCHEMA
+from penstock.engine.batch.record_schemas import LEDGER_SCHEMA
 from penstock.engine.host.control_reporter import to_batch_record
-from penstock.engine.plan import FinalPanes
 from penstock.engine.plan.codec import fingerprint
+from penstock.engine.sinks.final_panes import FinalPanes
 from penstock.engine.storage import ObjectStorePath
 from penstock.engine.storage.file_access import open_delta_table
 from penstock.engine.tables.log_table import LogTable

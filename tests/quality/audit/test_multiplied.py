@@ -7,17 +7,9 @@ import pytest
 from tests.pipelines.engine.spark.running import Running, send
 from tests.quality.audit.scopes import scope_of
 
-from penstock.engine.plan import (
-    AggregateOutput,
-    Column,
-    LatestValues,
-    Plan,
-    PlanSource,
-    SqlStep,
-    Stage,
-    TopicOrigin,
-)
+from penstock.engine.plan import AggregateOutput, Column, Plan, PlanSource, SqlStep, Stage, TopicOrigin
 from penstock.engine.plan.windows import Fixed, Sliding, Window
+from penstock.engine.sinks.latest_values import LatestValues
 from penstock.infra.local_broker import LocalBroker
 from penstock.quality.audit.comparability import Sample
 from penstock.quality.audit.ledger_checks import STREAM_CHECKS

@@ -19,12 +19,9 @@ from penstock.engine.plan import (
     AggregateOutput,
     Column,
     Deduplication,
-    FinalPanes,
     Fixed,
     Join,
     JoinColumn,
-    LatestValues,
-    PaneLog,
     Plan,
     PlanSource,
     Sessions,
@@ -40,6 +37,9 @@ from penstock.engine.plan import (
     state_type,
     validate_plan,
 )
+from penstock.engine.sinks.final_panes import FinalPanes
+from penstock.engine.sinks.latest_values import LatestValues
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.infra.local_broker import LocalBroker
 from penstock.quality.audit.comparability import Sample, explain_batch_dependence
 from penstock.quality.audit.recompute_check import check_recomputed_results

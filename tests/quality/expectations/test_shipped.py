@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from penstock.engine.tables.table_paths import result_path
 from penstock.ingestion.contracts import list_contract_names, load_contract
 from penstock.ingestion.contracts.field_types import to_spark_type
 from penstock.ingestion.generators import GENERATORS, make_even_send_times
@@ -28,7 +27,7 @@ MADE = 3_000
 """Records of each generator: three of its blocks."""
 NOON = 1_800_000_000_000
 WRITTEN_BY = {
-    result_path(sink): plan
+    sink.path: plan
     for plan in map(catalog.load_plan, catalog.pipeline_names())
     for stage in plan.stages
     for sink in stage.sinks

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from penstock.engine.plan.sources import Column
-from penstock.engine.tables.table_paths import result_path
 from penstock.ingestion.contracts import list_contract_names, load_contract
 from penstock.ingestion.contracts.field_types import to_spark_type
 from penstock.pipelines import catalog
@@ -215,7 +214,7 @@ def test_an_expectation_without_a_name_is_called_by_what_it_says(
 
 def test_every_shipped_suite_is_about_something_and_can_be_used() -> None:
     tables = {
-        result_path(sink)
+        sink.path
         for name in catalog.pipeline_names()
         for stage in catalog.load_plan(name).stages
         for sink in stage.sinks

@@ -10,16 +10,8 @@ from tests.pipelines.engine.spark.running import send
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
-from penstock.engine.plan import (
-    AggregateOutput,
-    Column,
-    Fixed,
-    LatestValues,
-    Plan,
-    PlanSource,
-    Stage,
-    TopicOrigin,
-)
+from penstock.engine.plan import AggregateOutput, Column, Fixed, Plan, PlanSource, Stage, TopicOrigin
+from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource
 from penstock.infra.local_broker import LocalBroker
 from penstock.quality.quarantine.decisions import DecisionLog, QuarantineDecision

@@ -9,7 +9,7 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.engine.batch.stream_tables import LEDGER_SCHEMA
+from penstock.engine.batch.record_schemas import LEDGER_SCHEMA
 from penstock.quality.errors import SuiteError
 from penstock.quality.expectations.suite import load_suite
 from penstock.quality.ledger_rows import FATES

@@ -25,7 +25,7 @@ class ScriptTables:
         self._columns = [accumulator.output for accumulator in stage.accumulators]
         self._key = [field.name for field in stage.key]
         self._source = plan.sources[0].name
-        self._panes = read_rows_by_batch(warehouse / "panes" / plan.only_stage.sinks[0].table)
+        self._panes = read_rows_by_batch(warehouse / plan.only_stage.sinks[0].path)
         self._late = read_rows_by_batch(warehouse / "late" / plan.name)
 
     def panes_of(self, batch: int) -> tuple[Pane, ...]:

@@ -28,6 +28,7 @@ from penstock.engine.batch.batch_input import (
     split_by_stage,
 )
 from penstock.engine.batch.batch_result import BatchResult
+from penstock.engine.batch.batch_rows import BatchSink, count_panes_by_timing
 from penstock.engine.batch.engine_options import DEFAULT_OPTIONS, EngineOptions
 from penstock.engine.batch.input_watermarks import StreamWatermarks, WatermarkRules
 from penstock.engine.batch.intent import BatchIntent, OffsetRange
@@ -42,7 +43,6 @@ from penstock.engine.batch.stage_execution import (
 )
 from penstock.engine.batch.stage_states import StageStates, StateTrees
 from penstock.engine.batch.stopwatch import Stopwatch
-from penstock.engine.batch.stream_tables import BatchSink, count_panes_by_timing
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.dedup.duplicates import DuplicateSplit, create_empty_split

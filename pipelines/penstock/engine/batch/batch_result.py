@@ -14,12 +14,13 @@ from penstock.engine.batch.batch_input import (
     CheckedInput,
     account_partitions,
 )
+from penstock.engine.batch.batch_rows import BatchRows
 from penstock.engine.batch.input_watermarks import StreamWatermarks, topic_of
 from penstock.engine.batch.intent import BatchIntent
 from penstock.engine.batch.late_records import build_late_rows
 from penstock.engine.batch.lookup_versions import build_lookup_rows
+from penstock.engine.batch.record_schemas import QUARANTINED_RECORD_SCHEMA
 from penstock.engine.batch.stage_execution import LocalOrRemotePartials, StageResults, release_partials
-from penstock.engine.batch.stream_tables import QUARANTINED_RECORD_SCHEMA, BatchRows
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.dedup.duplicates import DuplicateSplit
 from penstock.engine.operators.changelog.published_panes import make_published_rows

@@ -8,23 +8,23 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from penstock.engine.batch.open_sinks import open_sinks_to_commit
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.plan.stages import Plan
 from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import is_delta_table, open_delta_table
 from penstock.engine.tables.batch_table import BatchTable
-from penstock.engine.tables.published_topic import open_published_topics
 
 
 def finish_commits(
     outcome: BatchOutcome, plan: Plan, warehouse: StoragePath, client_config: Mapping[str, str]
 ) -> None:
-    """Commit the changes of an outcome to each table and topic once; existing commits stay."""
-    topics = dict(open_published_topics(plan, warehouse, client_config))
+    """Commit the changes of an outcome to each sink and table once; existing commits stay."""
+    targets = open_sinks_to_commit(plan, warehouse, client_config)
     for name, change in outcome.changes.items():
         path = warehouse / name
-        if name in topics:
-            topics[name].commit(outcome.batch_id, change, outcome.clock)
+        if name in targets:
+            targets[name].commit(outcome.batch_id, change, outcome.clock)
         elif is_delta_table(path):  # skip a table that was removed
             table = BatchTable(path, pa.schema(open_delta_table(path).schema().to_arrow()), plan.name)
             table.commit(outcome.batch_id, change, outcome.clock)

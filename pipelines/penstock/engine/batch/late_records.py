@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engine.batch.batch_input import BatchInput
-from penstock.engine.batch.stream_tables import late_record_schema
+from penstock.engine.batch.record_schemas import late_record_schema
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.columnar import to_numpy
 from penstock.engine.operators.compiled_stage import CompiledStage

@@ -67,6 +67,19 @@ def find_keyword(name: str, registry: KindRegistry[KeywordFunction], field: str)
         raise DefinitionError(field, str(error), f"Or write one of: {', '.join(known_names)}") from error
 
 
+def call_with_arguments(
+    function: KeywordFunction, positional: list[Any], keyword_arguments: dict[str, Any], field: str
+) -> Any:
+    """Call the function of a keyword. If the arguments do not fit, the error lists its parameters."""
+    function_signature = signature(function)
+    try:
+        function_signature.bind(*positional, **keyword_arguments)
+    except TypeError as problem:
+        parameter_names = ", ".join(function_signature.parameters) or "nothing"
+        raise DefinitionError(field, str(problem), f"Its arguments are: {parameter_names}") from None
+    return function(*positional, **keyword_arguments)
+
+
 def _keyword_of(member: Any) -> str | None:
     name = getattr(member, "__dict__", {}).get("keyword")
     return name if isinstance(name, str) and callable(member) and not isinstance(member, type) else None

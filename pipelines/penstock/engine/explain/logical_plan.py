@@ -9,19 +9,14 @@ from penstock.engine.plan import (
     ApplyStep,
     ArrowStep,
     ChangelogWindows,
-    CompleteTableSink,
     FileOrigin,
     FilterStep,
-    FinalPanes,
     Join,
-    LatestValues,
     LookupStep,
-    PaneLog,
     Plan,
     PlanSource,
     RowFunctionStep,
     SelectStep,
-    Sink,
     SqlStep,
     Stage,
     StatefulFunction,
@@ -51,16 +46,8 @@ def build_logical_plan(plan: Plan) -> tuple[LogicalNode, ...]:
     for stage in plan.stages:
         nodes_by_name[stage.name] = stage_node(stage, tuple(nodes_by_name[name] for name in stage.inputs))
         back_reference = LogicalNode(f"changes of {stage.name} (see above)")
-        for sink in stage.sinks:
-            output_nodes.append(LogicalNode(describe_sink(sink), (nodes_by_name[stage.name],)))
-            nodes_by_name[stage.name] = back_reference
-        for topic in stage.topics:
-            output_nodes.append(
-                LogicalNode(
-                    f"publish every pane as a change to topic {topic.topic}",
-                    (nodes_by_name[stage.name],),
-                )
-            )
+        for sink in stage.all_sinks:
+            output_nodes.append(LogicalNode(sink.describe(), (nodes_by_name[stage.name],)))
             nodes_by_name[stage.name] = back_reference
         is_shared = sum(stage.name in other.inputs for other in plan.stages) > 1
         if is_shared and not stage.sinks:
@@ -175,33 +162,3 @@ def describe_step(step: Step) -> str:
             return f"select {join_phrases(selected_columns)}"
         case RowFunctionStep(function):
             return f"{step.keyword} {function.name}"
-
-
-def describe_sink(plan_sink: Sink) -> str:
-    """Describe how a table is written."""
-    match plan_sink:
-        case PaneLog(table, None):
-            return f"append every pane to {table}"
-        case PaneLog(table, output):
-            return f"append rows of output {output} to {table}"
-        case FinalPanes(table):
-            return f"append final panes to {table}"
-        case LatestValues(table):
-            return f"upsert the latest value per key and window into {table}"
-        case CompleteTableSink(table):
-            return f"overwrite {table} with the complete result"
-
-
-def describe_table_content(plan_sink: Sink) -> str:
-    """Describe what a table holds."""
-    match plan_sink:
-        case PaneLog(_, None):
-            return "every pane"
-        case PaneLog(_, output):
-            return f"rows of output {output}"
-        case FinalPanes():
-            return "final panes"
-        case LatestValues():
-            return "latest value per key and window"
-        case CompleteTableSink():
-            return "complete result"

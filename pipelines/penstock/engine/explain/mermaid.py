@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from penstock.engine.definition.phrases import join_phrases
 from penstock.engine.explain import phrases
-from penstock.engine.explain.logical_plan import describe_step, describe_table_content
+from penstock.engine.explain.logical_plan import describe_step
 from penstock.engine.explain.parallelism import PlacedOperator
 from penstock.engine.plan import ChangelogWindows, FileOrigin, Plan, PlanSource, Sink, Stage, StatefulFunction
 
@@ -53,7 +53,7 @@ def iter_graph_lines(plan: Plan) -> Iterator[str]:
             table_id = f"{node_ids[stage.name]}t{number}"
             yield f"{INDENT}{node_ids[stage.name]} --> {table_id}[[{node_label(sink_label(sink))}]]"
         for number, topic in enumerate(stage.topics):
-            topic_label = node_label(f"topic {topic.topic}: every pane as a change")
+            topic_label = node_label(f"topic {sink_label(topic)}")
             yield f"{INDENT}{node_ids[stage.name]} --> {node_ids[stage.name]}p{number}[({topic_label})]"
 
 
@@ -91,5 +91,5 @@ def iter_stage_labels(stage: Stage) -> Iterator[str]:
 
 
 def sink_label(sink: Sink) -> str:
-    """Return the label of a table."""
-    return f"{sink.table}: {describe_table_content(sink)}"
+    """Return the label of a table or topic."""
+    return f"{sink.name}: {sink.describe_content()}"

@@ -10,6 +10,7 @@ Every step can be repeated: a killed replay resumes when it is started again und
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from penstock.engine.batch.accounts import PartitionAccount
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.batch.outcome import BatchOutcome
-from penstock.engine.batch.stream_tables import LEDGER_SCHEMA
+from penstock.engine.batch.record_schemas import LEDGER_SCHEMA
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.errors import ReplayError
 from penstock.engine.history.batch_history import HistoryBatch, is_cut_by_clock, load_batch_history
@@ -32,6 +33,7 @@ from penstock.engine.history.bounded_run import (
     load_or_create_inputs,
     split_by_table_versions,
 )
+from penstock.engine.plan.sinks import ReplayRule
 from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS
@@ -103,6 +105,7 @@ class StreamReplay:
         clock: Clock,
         report_progress: ProgressReporter = lambda _: None,
     ) -> None:
+        refuse_lasting_sinks(plan)
         if paths.live_folder == paths.replay_folder and not read_unfinished_switch(
             paths.streams_folder, plan.name
         ):
@@ -239,27 +242,43 @@ class StreamReplay:
         return msgspec.json.decode(path.read_bytes(), type=ReplayTail)
 
     def _switch_tables(self, seal: BatchOutcome, fence: WriteFence) -> None:
-        for path, is_exclusive in list_written_tables(self._plan).items():
+        for path, replace_content in list_replaced_tables(self._plan).items():
             fence.ensure_held()
             self._report_progress(f"switching {path}")
             replay_table = self._paths.replay_warehouse / path
-            args = (self._plan.name, seal.batch_id, self._clock())
-            take_over_table(
-                self._paths.warehouse / path,
-                replay_table,
-                *args,
-                is_ours=_batch_owner_filter(self._plan.name, is_exclusive),
+            replace_content(
+                self._paths.warehouse / path, replay_table, self._plan.name, seal.batch_id, self._clock()
             )
 
     def _report_batch(self, outcome: BatchOutcome) -> None:
         self._report_progress(f"batch {outcome.batch_id + 1} of {len(self._inputs.batches)}")
 
 
-def list_written_tables(plan: Plan) -> Mapping[str, bool]:
-    """Return the tables that a stream writes, and for each whether no other stream writes it."""
+def refuse_lasting_sinks(plan: Plan) -> None:
+    """Raise ReplayError for a sink whose content a replay can neither replace nor leave as it is."""
+    for sink in (sink for stage in plan.stages for sink in stage.all_sinks):
+        if sink.replay_rule is ReplayRule.REFUSE:
+            raise ReplayError(
+                plan.name,
+                f"{sink.path} cannot be replaced by the content of a replay",
+                "Set replay_rule of its sink and define replace_content, or replay with --beside",
+            )
+
+
+def list_replaced_tables(plan: Plan) -> Mapping[str, Callable[..., object]]:
+    """Return the tables and other sinks that a replay replaces, by path, each with the function that does it."""
+    replaced_sinks = {
+        sink.path: sink.replace_content
+        for stage in plan.stages
+        for sink in stage.all_sinks
+        if sink.replay_rule is ReplayRule.REPLACE
+    }
     return {
-        **dict.fromkeys(list_owned_paths(plan), True),
-        **dict.fromkeys(list_quarantine_paths(plan), False),
+        **dict.fromkeys(list_owned_paths(plan), take_over_table),
+        **dict.fromkeys(
+            list_quarantine_paths(plan), partial(take_over_table, is_ours=_batch_owner_filter(plan.name))
+        ),
+        **replaced_sinks,
     }
 
 
@@ -269,8 +288,9 @@ def read_first_offsets(warehouse: StoragePath, stream: str) -> Mapping[str, int]
     return {f"{account.topic}/{account.partition}": account.start for account in accounts}
 
 
-def _batch_owner_filter(stream: str, is_exclusive: bool) -> FilePredicate | None:
-    return None if is_exclusive else lambda name: name.startswith(f"{stream}-")
+def _batch_owner_filter(stream: str) -> FilePredicate:
+    """Return which files of a table with several writers this stream has written."""
+    return lambda name: name.startswith(f"{stream}-")
 
 
 def sum_ledger(ledger: StoragePath) -> tuple[PartitionAccount, ...]:

@@ -42,7 +42,7 @@ from penstock.engine.plan.aggregates import (
     can_retract,
     needs_arrival_order,
 )
-from penstock.engine.plan.changelog import ChangelogTopic, ChangelogWindows
+from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.codec import fingerprint, plan_from_dict, plan_to_dict
 from penstock.engine.plan.join_windows import AsOf, Between
 from penstock.engine.plan.joins import Join, JoinColumn
@@ -55,7 +55,7 @@ from penstock.engine.plan.policies import (
     TimePolicy,
     TriggerPolicy,
 )
-from penstock.engine.plan.sinks import CompleteTableSink, FinalPanes, LatestValues, PaneLog, Sink
+from penstock.engine.plan.sinks import Sink
 from penstock.engine.plan.sources import (
     Column,
     Deduplication,
@@ -125,7 +125,6 @@ __all__ = [
     "AsOf",
     "Between",
     "Calendar",
-    "ChangelogTopic",
     "ChangelogWindows",
     "ClosePolicy",
     "Collect",
@@ -133,7 +132,6 @@ __all__ = [
     "Combiner",
     "CombinerRef",
     "Comparison",
-    "CompleteTableSink",
     "Conjunction",
     "Count",
     "CountPolicy",
@@ -148,7 +146,6 @@ __all__ = [
     "FileOrigin",
     "FilterStep",
     "FinalPanePolicy",
-    "FinalPanes",
     "First",
     "Fixed",
     "FunctionRef",
@@ -161,7 +158,6 @@ __all__ = [
     "JoinMembers",
     "JoinWindow",
     "Last",
-    "LatestValues",
     "LookupStep",
     "Max",
     "Mean",
@@ -171,7 +167,6 @@ __all__ = [
     "OnTimePanePolicy",
     "OrFinally",
     "OrderWindow",
-    "PaneLog",
     "Plan",
     "PlanSource",
     "Predicate",

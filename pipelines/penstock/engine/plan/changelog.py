@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from penstock.engine.definition.argument_checks import require, require_storage_name
+from penstock.engine.definition.argument_checks import require
 from penstock.engine.plan.column_types import check_column_types
 from penstock.engine.plan.sources import Column
 
@@ -26,16 +26,6 @@ nothing. `pane_passed` is a watermark: a window that it has passed by more than 
 A pane has the watermark before its batch. The record of kind `watermark` that ends a batch in each partition has
 the watermark after it. So no pane is behind the watermark that readers have seen before it.
 """
-
-
-@dataclass(frozen=True)
-class ChangelogTopic:
-    """A topic for the panes of a stage. Readers of committed records see each pane exactly once."""
-
-    topic: str
-
-    def __post_init__(self) -> None:
-        require_storage_name(self.topic, "publish")
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from penstock.engine.plan.aggregates import AggregateOutput
-from penstock.engine.plan.changelog import ChangelogTopic
 from penstock.engine.plan.joins import Join
-from penstock.engine.plan.sinks import Sink
+from penstock.engine.plan.sinks import Sink, TableSink
 from penstock.engine.plan.sources import OMITTED_AT_DEFAULT, PlanSource
 from penstock.engine.plan.steps import InputSteps, LookupStep, Step
 from penstock.engine.plan.windows import Window
@@ -40,18 +39,23 @@ class Stage:
     on_time_pane: OnTimePanePolicy = "always"
     final_pane: FinalPanePolicy = "never"
     may_finish: bool = False
-    sinks: tuple[Sink, ...] = ()
+    sinks: tuple[TableSink, ...] = ()
     input_steps: tuple[InputSteps, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
     """Steps of single inputs, which run before `steps`."""
     join: Join | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     """The join of the elements that the aggregates of the stage hold."""
-    topics: tuple[ChangelogTopic, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
+    topics: tuple[Sink, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
     """The topics to which the panes are published."""
 
     @property
     def has_default_trigger(self) -> bool:
         """Whether the trigger was not set, or set to the default."""
         return self.trigger == DEFAULT_TRIGGER
+
+    @property
+    def all_sinks(self) -> tuple[Sink, ...]:
+        """The tables and topics that it writes."""
+        return (*self.sinks, *self.topics)
 
     def steps_of_input(self, input_: str) -> tuple[Step, ...]:
         """Return the steps of one input."""

@@ -198,7 +198,11 @@ def describe_outputs(plan: Plan) -> Iterator[PhysicalOperator]:
     yield PhysicalOperator(
         "tables", DRIVER_TIER, 1, f"one file and one commit for each of {count} tables with new rows"
     )
-    for topic in (topic.topic for stage in plan.stages for topic in stage.topics):
+    for sink in (sink for stage in plan.stages for sink in stage.sinks if not sink.is_delta_table):
+        yield PhysicalOperator(
+            f"write {sink.name}", DRIVER_TIER, 1, f"{sink.describe()}, once for each batch"
+        )
+    for topic in (topic.name for stage in plan.stages for topic in stage.topics):
         yield PhysicalOperator(
             f"publish {topic}", DRIVER_TIER, 1, "sends the panes of a batch in one transaction"
         )

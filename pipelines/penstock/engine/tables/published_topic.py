@@ -7,11 +7,10 @@ batch id and sends nothing. The transactional id fences a host that lost its lea
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan
 from typing import Any
-from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
@@ -21,13 +20,11 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from penstock.engine.errors import PublishError
 from penstock.engine.operators.changelog.published_panes import WATERMARK_KIND
 from penstock.engine.plan.changelog import PANE_KIND_COLUMN
-from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
 from penstock.engine.storage import StoragePath
-from penstock.engine.storage.file_access import make_parent_folder, read_parquet, write_parquet, write_text
-from penstock.engine.tables.table_change import DataFile, TableChange
+from penstock.engine.storage.file_access import write_text
+from penstock.engine.tables.staged_target import StagedTarget
 
-PUBLISHED_FOLDER = "published"
 BROKER_TIMEOUT_S = 30.0
 COORDINATOR_RETRY_S = 0.1
 COORDINATOR_UNAVAILABLE_CODES = (
@@ -53,75 +50,29 @@ class OutgoingRecord:
     value: bytes
 
 
-class PublishedTopic:
-    """One topic. `application` is the stream that writes it."""
+class PublishedTopic(StagedTarget):
+    """One topic. `application` is the stream that writes it; the rows of a batch have the columns of `key`."""
 
     def __init__(
         self,
         topic: str,
-        stage: Stage,
+        key: Sequence[str],
         folder: StoragePath,
         application: str,
         client_config: Mapping[str, str],
     ) -> None:
+        super().__init__(folder, application)
         self.topic = topic
-        self.stage = stage.name
-        self._key = stage.key
-        self._folder = folder
-        self._application = application
+        self._key = key
         self._client_config = client_config
         self._cached_transactions: TopicTransactions | None = None
 
-    def write(self, rows: pa.Table, batch_id: int, clock: int) -> TableChange:
-        """Write a batch's rows into a new file, which is not read before an outcome names it."""
-        if not rows.num_rows:
-            return TableChange()
-        path = self._folder / f"{self._application}-{batch_id:012d}-{uuid4().hex[:8]}.parquet"
-        make_parent_folder(path)
-        file = DataFile(path.name, write_parquet(rows, path), rows.num_rows, "", clock)
-        pane_count = pc.sum(pc.not_equal(rows.column(PANE_KIND_COLUMN), WATERMARK_KIND)).as_py()
-        return TableChange([file], (), pane_count)
+    def count_result_rows(self, rows: pa.Table) -> int:
+        """Return the number of panes; the watermark that ends a batch is none."""
+        pane_count: int = pc.sum(pc.not_equal(rows.column(PANE_KIND_COLUMN), WATERMARK_KIND)).as_py()
+        return pane_count
 
-    def discard(self, files: Iterable[DataFile]) -> None:
-        """Remove the files of an attempt that failed before an outcome named them."""
-        for file in files:
-            (self._folder / file.path).unlink(missing_ok=True)
-
-    def commit(self, batch_id: int, change: TableChange, clock: int) -> bool:
-        """Send a batch's rows once; return False when they were sent already. Raises PublishError on failure."""
-        del clock
-        paths = [self._folder / file.path for file in change.adds]
-        if batch_id <= self._read_sent_batch():
-            was_sent = False
-        else:
-            try:
-                was_sent = self._send_batch(batch_id, paths)
-            except KafkaException as error:
-                self._cached_transactions = None
-                raise PublishError(self.topic, f"batch {batch_id} could not be sent ({error})") from error
-            self._write_sent_batch(batch_id)
-        for path in paths:
-            path.unlink(missing_ok=True)
-        return was_sent
-
-    def _send_batch(self, batch_id: int, paths: list[StoragePath]) -> bool:
-        transactions = self._open_transactions()
-        if batch_id <= transactions.read_last_batch():
-            return False
-        rows = [row for path in paths for row in read_parquet(path).to_pylist()]
-        transactions.send(batch_id, encode_rows(rows, self._key))
-        return True
-
-    def _open_transactions(self) -> "TopicTransactions":
-        if self._cached_transactions is None:
-            self._cached_transactions = TopicTransactions(self.topic, self._application, self._client_config)
-        return self._cached_transactions
-
-    @property
-    def _sent_batch_path(self) -> StoragePath:
-        return self._folder / f"{self._application}.sent.json"
-
-    def _read_sent_batch(self) -> int:
+    def read_last_batch(self) -> int:
         """Return the newest batch recorded as sent: the broker deletes a group that is idle for days."""
         return (
             int(json.loads(self._sent_batch_path.read_text("utf-8"))["batch"])
@@ -129,19 +80,27 @@ class PublishedTopic:
             else -1
         )
 
-    def _write_sent_batch(self, batch_id: int) -> None:
-        make_parent_folder(self._sent_batch_path)
+    def apply(self, batch_id: int, rows: pa.Table) -> bool:
+        """Send a batch's rows; return False when the broker has them. Raises PublishError on failure."""
+        try:
+            was_sent = self._send_batch(batch_id, rows)
+        except KafkaException as error:
+            self._cached_transactions = None
+            raise PublishError(self.topic, f"batch {batch_id} could not be sent ({error})") from error
         write_text(self._sent_batch_path, json.dumps({"batch": batch_id}))
+        return was_sent
 
+    def _send_batch(self, batch_id: int, rows: pa.Table) -> bool:
+        if self._cached_transactions is None:
+            self._cached_transactions = TopicTransactions(self.topic, self.application, self._client_config)
+        if batch_id <= self._cached_transactions.read_last_batch():
+            return False
+        self._cached_transactions.send(batch_id, encode_rows(rows.to_pylist(), self._key))
+        return True
 
-def open_published_topics(
-    plan: Plan, warehouse: StoragePath, client_config: Mapping[str, str]
-) -> Iterator[tuple[str, PublishedTopic]]:
-    """Yield the published topics of a plan, by the keys that outcomes use."""
-    for stage in plan.stages:
-        for sink in stage.topics:
-            path = f"{PUBLISHED_FOLDER}/{sink.topic}"
-            yield path, PublishedTopic(sink.topic, stage, warehouse / path, plan.name, client_config)
+    @property
+    def _sent_batch_path(self) -> StoragePath:
+        return self.folder / f"{self.application}.sent.json"
 
 
 class TopicTransactions:

@@ -1,33 +1,14 @@
 """Returns the paths of a stream's tables, relative to the warehouse."""
 
-from penstock.engine.plan.sinks import CompleteTableSink, FinalPanes, LatestValues, PaneLog, Sink
 from penstock.engine.plan.stages import Plan, Stage
 
 LOOKUPS_FOLDER = "lookups"
 """The folder of tables that record the lookup versions of each batch."""
 
 
-def sink_folder(sink: Sink) -> str:
-    """Return the folder for tables of this kind of sink."""
-    match sink:
-        case PaneLog():
-            return "panes"
-        case FinalPanes():
-            return "final"
-        case LatestValues():
-            return "latest"
-        case CompleteTableSink():
-            return "complete"
-
-
-def result_path(sink: Sink) -> str:
-    """Return the path of a sink's table."""
-    return f"{sink_folder(sink)}/{sink.table}"
-
-
 def list_result_paths(plan: Plan) -> list[str]:
-    """Return the paths of the result tables of all stages."""
-    return [result_path(sink) for stage in plan.stages for sink in stage.sinks]
+    """Return the paths of the result tables of all stages: of the sinks that are Delta tables."""
+    return [sink.path for stage in plan.stages for sink in stage.sinks if sink.is_delta_table]
 
 
 def stage_ledger_path(plan: Plan, stage: Stage) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.engine.plan.aggregates import AggregateOutput
 from penstock.engine.plan.codec import fingerprint, part_to_json
-from penstock.engine.plan.sinks import FinalPanes, PaneLog, Sink
+from penstock.engine.plan.sinks import PaneContent, Sink
 from penstock.engine.plan.sources import Column, PlanSource
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
@@ -152,7 +152,7 @@ def _compare_sinks(before: tuple[Sink, ...], after: tuple[Sink, ...]) -> Iterato
             )
     for sink in after:
         if sink not in before:
-            is_append_only = isinstance(sink, PaneLog | FinalPanes)
+            is_append_only = sink.content is not PaneContent.LATEST
             upgrade_class = UpgradeClass.COMPATIBLE if is_append_only else UpgradeClass.REPLAY
             note = (
                 "it starts with the next batch"

@@ -7,11 +7,12 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from penstock.engine.definition.keyword import call_with_arguments
 from penstock.engine.definition.user_functions import combiner_ref, import_by_name
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan.aggregates import Aggregate, Custom
 from penstock.stream import aggregates
-from penstock.stream.yaml_loader.keywords import call_with_arguments, require_known_name
+from penstock.stream.yaml_loader.keywords import require_known_name
 
 AGGREGATE_CALL_HINT = "Write a call, as in mean(temperature) or count()"
 AGGREGATE_FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.engine.definition.argument_checks import require
+from penstock.engine.definition.keyword import call_with_arguments
 from penstock.engine.definition.user_functions import import_by_name
 from penstock.engine.errors import DefinitionError
 from penstock.ingestion.contracts.yaml_files import read_yaml
@@ -13,7 +14,7 @@ from penstock.stream.inputs import join, read, read_panes, union
 from penstock.stream.keyword_registries import TRIGGER_KEYWORDS, WINDOW_KEYWORDS
 from penstock.stream.pipeline import Pipeline
 from penstock.stream.yaml_loader.aggregate_calls import parse_aggregate
-from penstock.stream.yaml_loader.keywords import call_with_arguments, parse_keyword, require_known_name
+from penstock.stream.yaml_loader.keywords import parse_keyword, require_known_name
 from penstock.stream.yaml_loader.nodes import require_mapping, require_strings
 from penstock.stream.yaml_loader.steps import apply_steps
 

@@ -10,7 +10,7 @@ from inspect import Parameter, Signature, signature
 from typing import Any
 
 from penstock.core.kind_registry import KindRegistry
-from penstock.engine.definition.keyword import KeywordFunction, find_keyword
+from penstock.engine.definition.keyword import KeywordFunction, call_with_arguments, find_keyword
 from penstock.engine.errors import DefinitionError
 from penstock.stream.keyword_registries import find_nested_registry
 
@@ -89,19 +89,6 @@ def list_positional_parameters(function_signature: Signature, number: int) -> li
         if item.kind in {Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD}
     ]
     return [*by_position, *[variadic] * max(0, number - len(by_position))][:number]
-
-
-def call_with_arguments(
-    function: KeywordFunction, positional: list[Any], keyword_arguments: dict[str, Any], field: str
-) -> Any:
-    """Call the function of a keyword. If the arguments do not fit, the error lists its parameters."""
-    function_signature = signature(function)
-    try:
-        function_signature.bind(*positional, **keyword_arguments)
-    except TypeError as problem:
-        parameter_names = ", ".join(function_signature.parameters) or "nothing"
-        raise DefinitionError(field, str(problem), f"Its arguments are: {parameter_names}") from None
-    return function(*positional, **keyword_arguments)
 
 
 def require_known_name(name: str, known_names: Iterable[str], field: str) -> str:

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from penstock.engine.definition.keyword import call_with_arguments
 from penstock.engine.definition.user_functions import import_by_name
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan.steps import SelectStep
 from penstock.stream.pipeline import Pipeline
-from penstock.stream.yaml_loader.keywords import call_with_arguments
 from penstock.stream.yaml_loader.nodes import require_mapping
 
 

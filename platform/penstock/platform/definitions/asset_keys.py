@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dagster import AssetKey
 
 from penstock.engine.plan import Plan, Sink, TopicOrigin
-from penstock.engine.tables.table_paths import sink_folder
 
 SPARK_POOL = "spark"
 """The pool of runs that may start Spark; `dagster.spark_runs` limits how many run at the same time."""
@@ -33,7 +32,7 @@ def backfill_key(pipeline: str) -> AssetKey:
 
 def table_key(sink: Sink) -> AssetKey:
     """Return the asset key of a table: its folder in the warehouse and its name."""
-    return AssetKey([sink_folder(sink), sink.table])
+    return AssetKey([sink.folder, sink.name])
 
 
 def list_plan_topics(plan: Plan) -> tuple[str, ...]:

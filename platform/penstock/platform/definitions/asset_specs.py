@@ -27,7 +27,6 @@ from penstock.platform.definitions.tables.column_metadata import (
     build_result_schema,
     build_topic_schema,
 )
-from penstock.platform.lineage.result_columns import side_output_name
 
 FRESHNESS_WINDOW = timedelta(minutes=10)
 """A stream without a report for this long is overdue: it does not run, has no host, or does not keep up.
@@ -120,34 +119,26 @@ def table_asset_spec(
     personal_fields: Collection[tuple[str, str]],
 ) -> AssetSpec:
     """Return the asset of a table; `personal_fields` are (topic, field) pairs that hold personal data."""
-    key = table_key(sink)
+    key, content = table_key(sink), sink.describe_content()
     return AssetSpec(
         key,
         deps=[stream_key(pipeline.name)],
-        description=f"{_SINK_DESCRIPTIONS[type(sink).__name__]} of {pipeline.name}. {pipeline.description}",
+        description=f"{content[0].upper()}{content[1:]} of {pipeline.name}. {pipeline.description}",
         group_name=key.path[0],
-        kinds={"deltalake"},
+        kinds={"deltalake"} if sink.is_delta_table else set(),
         owners=[asset_context.owner],
         metadata={
             "dagster/column_schema": MetadataValue.table_schema(
                 build_result_schema(pipeline.plan, stage, sink, personal_fields)
             ),
             "dagster/column_lineage": MetadataValue.column_lineage(
-                build_result_lineage(pipeline.plan, stage, side_output_name(sink))
+                build_result_lineage(pipeline.plan, stage, sink.output)
             ),
             "dagster/table_name": "/".join(key.path),
             "dagster/uri": f"{asset_context.warehouse}/{'/'.join(key.path)}",
             **_code_reference(pipeline.file),
         },
     )
-
-
-_SINK_DESCRIPTIONS = {
-    "PaneLog": "All panes",
-    "FinalPanes": "Final panes",
-    "LatestValues": "Latest value of each key and window",
-    "CompleteTableSink": "Complete result",
-}
 
 
 def _code_reference(file: Path | None) -> dict[str, Any]:

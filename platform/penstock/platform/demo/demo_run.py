@@ -16,14 +16,15 @@ from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.diagrams import StageRunData
 from penstock.engine.history.bounded_run import BoundedRun, BoundedRunConfig
-from penstock.engine.plan import LatestValues, PaneLog, Plan, Stage, Window
+from penstock.engine.plan import Plan, Stage, Window
+from penstock.engine.plan.sinks import PaneContent, Sink
 from penstock.engine.plan.windows import SameWindows
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.bounded_sources.memory_source import InMemorySource
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource
 from penstock.engine.spark.bounded_sources.union_source import UnionSource
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
 from penstock.engine.storage.file_access import is_delta_table, open_delta_table
-from penstock.engine.tables.table_paths import sink_folder
 from penstock.engine.tables.timestamp_clamping import clamp_timestamps
 from penstock.ingestion.contracts import Contract, load_contract
 from penstock.ingestion.topics import describe_topics, ensure_topics
@@ -55,9 +56,9 @@ class DemoResult:
     @property
     def result_table(self) -> DeltaTable:
         """The result table: the one of latest values if there is one."""
-        sinks = [sink for sink in self.run_data.stage.sinks if isinstance(sink, LatestValues)]
-        sink = (*sinks, *self.run_data.stage.sinks)[0]
-        return open_delta_table(self.warehouse / sink_folder(sink) / sink.table)
+        tables = [sink for sink in self.run_data.stage.sinks if sink.is_delta_table]
+        latest = [sink for sink in tables if sink.content is PaneContent.LATEST]
+        return open_delta_table(self.warehouse / [*latest, *tables][0].path)
 
 
 def run_demo(
@@ -103,7 +104,7 @@ def run_demo_plan(
     run_data = StageRunData(
         stage=stage,
         window=resolve_window(plan, stage),
-        pane_rows=read_table_rows(folder / "warehouse" / "panes" / pane_log_name(stage)),
+        pane_rows=read_table_rows(folder / "warehouse" / find_pane_log(stage).path),
         late_rows=read_table_rows(folder / "warehouse" / "late" / plan.name)
         if stage_name == plan.name
         else [],
@@ -154,7 +155,7 @@ def add_pane_log(plan: Plan, stage_name: str) -> Plan:
         raise DemoError(explain_unknown_name(f"{plan.name} stage", stage_name, stage_names))
     stages = tuple(
         replace(stage, sinks=(*stage.sinks, PaneLog(stage.name)))
-        if stage in shown_stages and not any(isinstance(sink, PaneLog) for sink in stage.sinks)
+        if stage in shown_stages and not any(map(is_pane_log, stage.sinks))
         else stage
         for stage in plan.stages
     )
@@ -168,9 +169,14 @@ def resolve_window(plan: Plan, stage: Stage) -> Window:
     return stage.window
 
 
-def pane_log_name(stage: Stage) -> str:
-    """Return the name of a stage's pane log."""
-    return next(sink.table for sink in stage.sinks if isinstance(sink, PaneLog))
+def is_pane_log(sink: Sink) -> bool:
+    """Tell whether a sink is a table of every pane of the main output."""
+    return sink.is_delta_table and sink.content is PaneContent.ALL and sink.output is None
+
+
+def find_pane_log(stage: Stage) -> Sink:
+    """Return the pane log of a stage."""
+    return next(filter(is_pane_log, stage.sinks))
 
 
 def feed_topics(

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from penstock.engine.plan import Plan
 from penstock.engine.storage.file_access import is_delta_table, open_delta_table
-from penstock.engine.tables.table_paths import sink_folder
+from penstock.engine.tables.table_paths import list_result_paths
 from penstock.quality.expectations.suite import Expectation, load_suite
 from penstock.quality.expectations.table_checks import select_unexpected_rows
 
@@ -32,7 +32,7 @@ def check_demo_tables(session: "SparkSession", plan: Plan, warehouse: Path) -> I
 
     The checks run as SQL, as they do in a stream; the expectation library would take seconds to import.
     """
-    for table_path in (f"{sink_folder(sink)}/{sink.table}" for stage in plan.stages for sink in stage.sinks):
+    for table_path in list_result_paths(plan):
         suite = load_suite(table_path)
         if suite is None or not is_delta_table(warehouse / table_path):
             continue

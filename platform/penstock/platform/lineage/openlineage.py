@@ -13,12 +13,9 @@ from uuid import NAMESPACE_URL, uuid5
 from penstock.core.secret import read_secret
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.plan import Plan, Stage
-from penstock.engine.tables.published_topic import PUBLISHED_FOLDER as PUBLISHED
-from penstock.engine.tables.table_paths import result_path
 from penstock.ingestion.contracts import Contract
 from penstock.platform.control.reports import BatchSummary
 from penstock.platform.lineage.column_origins import trace_column_origins
-from penstock.platform.lineage.result_columns import side_output_name
 from penstock.platform.settings.model import LineageSettings
 
 if TYPE_CHECKING:
@@ -156,12 +153,12 @@ def _build_outputs(
 
     for stage in plan.stages:
         for sink in stage.sinks:
-            table_path = result_path(sink)
+            table_path = sink.path
             dataset_name = (
                 table_path if "://" in namespaces.warehouse else f"{namespaces.warehouse}/{table_path}"
             )
             facets: dict[str, Any] = {
-                "columnLineage": _build_column_lineage(plan, stage, namespaces, side_output_name(sink))
+                "columnLineage": _build_column_lineage(plan, stage, namespaces, sink.output)
             }
             yield OutputDataset(
                 namespaces.table_namespace,
@@ -170,10 +167,10 @@ def _build_outputs(
                 facets=facets,
             )
         for changelog_topic in stage.topics:
-            statistics_facets = _output_statistics(rows_written.get(f"{PUBLISHED}/{changelog_topic.topic}"))
+            statistics_facets = _output_statistics(rows_written.get(changelog_topic.path))
             facets = {"columnLineage": _build_column_lineage(plan, stage, namespaces)}
             yield OutputDataset(
-                namespaces.topic_namespace, changelog_topic.topic, statistics_facets, facets=facets
+                namespaces.topic_namespace, changelog_topic.name, statistics_facets, facets=facets
             )
 
 

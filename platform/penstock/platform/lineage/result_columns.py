@@ -10,10 +10,8 @@ from penstock.engine.errors import DefinitionError
 from penstock.engine.plan import (
     Aggregate,
     AggregateOutput,
-    LatestValues,
     LookupStep,
     OfInput,
-    PaneLog,
     Plan,
     RowFunctionStep,
     SelectStep,
@@ -25,6 +23,7 @@ from penstock.engine.plan import (
 )
 from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.columns import WINDOW_BOUND_COLUMNS
+from penstock.engine.plan.sinks import PaneContent
 from penstock.engine.plan.windows import OrderWindow, Sessions
 from penstock.engine.tables.latest_table import PANE_ONLY_COLUMNS
 from penstock.platform.lineage.column_origins import ColumnOrigin, TopicField, trace_column_origins
@@ -72,7 +71,7 @@ def describe_result_columns(
 
     `personal_fields` names the personal fields of topics; a column that shows one of them is personal.
     """
-    output = side_output_name(sink)
+    output = sink.output
     types, column_origins, personal_set = (
         resolve_field_types(plan, stage),
         trace_column_origins(plan, stage, output),
@@ -92,7 +91,7 @@ def describe_result_columns(
         )
         for name, column_type, description in keys_and_values
     ]
-    omitted = PANE_ONLY_COLUMNS if isinstance(sink, LatestValues) else ()
+    omitted = PANE_ONLY_COLUMNS if sink.content is PaneContent.LATEST else ()
     pane_columns = (*PANE_COLUMNS, *_extra_pane_columns(stage))
     return [
         *value_columns,
@@ -102,11 +101,6 @@ def describe_result_columns(
             if pane_column[0] not in omitted
         ),
     ]
-
-
-def side_output_name(sink: Sink) -> str | None:
-    """Return the name of the side output that a table receives; None for the main output."""
-    return sink.output if isinstance(sink, PaneLog) else None
 
 
 def _extra_pane_columns(stage: Stage) -> tuple[tuple[str, str, str], ...]:

@@ -1,7 +1,6 @@
 """Columns and owner of a topic or table, for the page of expectation suites."""
 
 from penstock.engine.plan import Plan
-from penstock.engine.tables.table_paths import result_path
 from penstock.ingestion.contracts import list_contract_names, load_contract
 from penstock.ingestion.contracts.contract import Contract
 from penstock.ingestion.errors import ContractError
@@ -22,9 +21,7 @@ def describe_columns(suite: Suite, plan: Plan | None) -> list[ColumnDescription]
         ]
     if plan is None:
         return []
-    stage_and_sink_by_path = {
-        result_path(sink): (stage, sink) for stage in plan.stages for sink in stage.sinks
-    }
+    stage_and_sink_by_path = {sink.path: (stage, sink) for stage in plan.stages for sink in stage.sinks}
     return [
         ColumnDescription(
             column.name,

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from penstock.engine.batch.journal import read_retained_outcomes
 from penstock.engine.batch.outcome import BatchOutcome
-from penstock.engine.plan.sinks import FinalPanes, LatestValues, PaneLog
+from penstock.engine.plan.sinks import FileMerging, TableSink
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.windows import Calendar, Fixed, Sliding, is_processing_time
+from penstock.engine.sinks.changelog_topic import ChangelogTopic
 from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import (
     is_delta_table,
@@ -21,15 +22,15 @@ from penstock.engine.tables.file_maintenance import (
     merge_small_files,
     remove_unreferenced_files,
 )
-from penstock.engine.tables.published_topic import PUBLISHED_FOLDER as PUBLISHED
 from penstock.engine.tables.table_paths import (
     list_owned_paths,
     list_quarantine_paths,
     list_result_paths,
-    result_path,
 )
 
 MS_PER_HOUR = 3_600_000
+STAGING_FOLDERS = (ChangelogTopic.folder, TableSink.folder)
+"""The folders with rows that wait for a commit to a topic, or to another sink that is not a Delta table."""
 
 
 def merge_tables(
@@ -51,7 +52,7 @@ def remove_unneeded_files(
     This includes files of a host that was fenced or killed while it wrote.
     """
     needed_files = {name for folder in folders for name in _list_named_files(folder)}
-    yield from _remove_unpublished_files(warehouse, needed_files, now_ms - retention_ms, dry_run)
+    yield from _remove_staged_files(warehouse, needed_files, now_ms - retention_ms, dry_run)
     for table in list_warehouse_tables(warehouse):
         removed_files = remove_unreferenced_files(
             warehouse / table, retention_ms // MS_PER_HOUR, needed_files, dry_run=dry_run
@@ -60,35 +61,35 @@ def remove_unneeded_files(
             yield table, len(removed_files)
 
 
-def _remove_unpublished_files(
+def _remove_staged_files(
     warehouse: StoragePath, needed_files: Collection[str], before_ms: int, dry_run: bool
 ) -> Iterator[tuple[str, int]]:
-    """Remove files of rows for topics that no batch will send; what is sent is removed immediately."""
-    for topic_path in list_children(warehouse / PUBLISHED):
-        old_files = [file for file, written_ms in list_files(topic_path) if written_ms < before_ms]
-        unneeded = [
-            file for file in old_files if file.name.endswith(".parquet") and file.name not in needed_files
-        ]
-        for file in () if dry_run else unneeded:
-            file.unlink(missing_ok=True)
-        if unneeded:
-            yield f"{PUBLISHED}/{topic_path.name}", len(unneeded)
+    """Remove files of rows that no batch will commit; a commit removes its own files immediately."""
+    for folder in STAGING_FOLDERS:
+        for staging_path in list_children(warehouse / folder):
+            old_files = [file for file, written_ms in list_files(staging_path) if written_ms < before_ms]
+            unneeded = [
+                file for file in old_files if file.name.endswith(".parquet") and file.name not in needed_files
+            ]
+            for file in () if dry_run else unneeded:
+                file.unlink(missing_ok=True)
+            if unneeded:
+                yield f"{folder}/{staging_path.name}", len(unneeded)
 
 
 def _list_mergeable_tables(plan: Plan, last_outcome: BatchOutcome) -> Iterator[tuple[str, datetime | None]]:
     """Yield the tables to merge; for tables of newest values, also the time before which windows are closed."""
     for stage in plan.stages:
         for sink in stage.sinks:
-            path = result_path(sink)
-            if isinstance(sink, PaneLog | FinalPanes):
-                yield path, None
+            if sink.file_merging is FileMerging.ALL:
+                yield sink.path, None
             elif (
-                isinstance(sink, LatestValues)
+                sink.file_merging is FileMerging.CLOSED_WINDOWS
                 and last_outcome.watermark.is_finite
                 and _has_final_windows(stage)
             ):
                 closed_before_s = (last_outcome.watermark.value - stage.lateness) / 1000
-                yield path, datetime.fromtimestamp(closed_before_s, UTC)
+                yield sink.path, datetime.fromtimestamp(closed_before_s, UTC)
     record_paths = [
         *(path for path in list_owned_paths(plan) if path not in list_result_paths(plan)),
         *list_quarantine_paths(plan),

@@ -15,7 +15,6 @@ from penstock.core.names import explain_unknown_name
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.plan import Plan
 from penstock.engine.spark.parse.row_checks import CHECK_REASON_PREFIX
-from penstock.engine.tables.table_paths import result_path
 from penstock.pipelines import catalog
 from penstock.platform.control import open_control_store
 from penstock.platform.host.quality_pages import quality_folder
@@ -65,10 +64,7 @@ def load_all_suites() -> LoadedSuites:
 def load_table_suites() -> dict[str, tuple[Suite, Plan]]:
     """Load the suites of tables that a pipeline of the catalog writes, each with its plan."""
     plans_by_path = {
-        result_path(sink): plan
-        for plan in load_valid_plans()
-        for stage in plan.stages
-        for sink in stage.sinks
+        sink.path: plan for plan in load_valid_plans() for stage in plan.stages for sink in stage.sinks
     }
     return {
         suite.subject: (suite, plans_by_path[suite.subject])

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from penstock.engine.plan import FinalPanes, PaneLog, Plan
+from penstock.engine.plan import Plan
+from penstock.engine.plan.sinks import PaneContent
 from penstock.engine.storage import StoragePath
-from penstock.engine.tables.table_paths import result_path
 from penstock.quality.errors import DamagedTableError
 from penstock.quality.table_reads import open_table
 
@@ -25,10 +25,10 @@ def count_rows_written(
     """Return the row counts of these batches by append-only table, without tables that cannot be read."""
     row_counts = {}
     for table_path in (
-        result_path(sink)
+        sink.path
         for stage in plan.stages
         for sink in stage.sinks
-        if isinstance(sink, PaneLog | FinalPanes)
+        if sink.is_delta_table and sink.content is not PaneContent.LATEST
     ):
         try:
             table = open_table(warehouse / table_path)

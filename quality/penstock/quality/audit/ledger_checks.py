@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from penstock.engine.errors import JournalError
 from penstock.engine.host.control_reporter import to_batch_record
-from penstock.engine.plan import PaneLog, Sliding, Stage, StatefulFunction
+from penstock.engine.plan import Sliding, Stage, StatefulFunction
+from penstock.engine.plan.sinks import PaneContent
 from penstock.ingestion.ledger import read_ledger_state
 from penstock.quality.audit.account_agreement import (
     accounts_from_batches,
@@ -210,10 +211,10 @@ def check_panes(scope: AuditScope) -> AuditVerdict:
 
 def list_pane_logs(stage: Stage) -> list[list[str]]:
     """Return the pane log tables for each output of a stage; most stages have one output."""
-    logs = [sink for sink in stage.sinks if isinstance(sink, PaneLog)]
+    logs = [sink for sink in stage.sinks if sink.is_delta_table and sink.content is PaneContent.ALL]
     named_outputs = stage.window.outputs if isinstance(stage.window, StatefulFunction) else ()
     return [
-        [f"panes/{log.table}" for log in logs if log.output == output]
+        [log.path for log in logs if log.output == output]
         for output in (None, *(output_name.name for output_name in named_outputs))
     ]
 

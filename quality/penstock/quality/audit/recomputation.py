@@ -13,18 +13,9 @@ from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.definition.predicates import quote_column
 from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
-from penstock.engine.plan import (
-    AfterWatermark,
-    Default,
-    LatestValues,
-    PaneLog,
-    Plan,
-    PlanSource,
-    Sliding,
-    SqlStep,
-    Stage,
-    Step,
-)
+from penstock.engine.plan import AfterWatermark, Default, Plan, PlanSource, Sliding, SqlStep, Stage, Step
+from penstock.engine.sinks.latest_values import LatestValues
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.spark.bounded_sources.union_source import UnionSource
 from penstock.engine.spark.parse.avro import SchemaLookup, refuse_without_registry

@@ -11,11 +11,11 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.engine.plan import CompleteTableSink, FinalPanes, LatestValues, PaneLog, Sessions, Sink
+from penstock.engine.plan import Sessions, Sink
 from penstock.engine.plan.codec import fingerprint
+from penstock.engine.plan.sinks import PaneContent
 from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.storage import StoragePath
-from penstock.engine.tables.table_paths import result_path
 from penstock.quality.audit.comparability import (
     Sample,
     comparison_for,
@@ -39,11 +39,12 @@ from penstock.quality.audit.replay_check import check_replayed_batches
 from penstock.quality.audit.result_comparison import TableComparison, compare_results, latest_panes
 from penstock.quality.audit.scope import AuditScope
 from penstock.quality.audit.side_tables import ADDRESS_COLUMNS
+from penstock.quality.audit.sink_rows import describe_incomparable, read_stored_rows
 from penstock.quality.audit.split_sessions import exclude_split_sessions, find_split_sessions
 from penstock.quality.audit.topic_view import TopicView
 from penstock.quality.audit.verdict import AuditDifference, AuditVerdict, judge_differences, unproven_verdict
 from penstock.quality.ledger_rows import FATES
-from penstock.quality.table_reads import read_as_of, read_rows, require_table
+from penstock.quality.table_reads import read_rows
 
 RESULTS_CHECK = "results"
 
@@ -139,14 +140,17 @@ def _compare_tables(
     scope: AuditScope, sample: Sample, recomputed_warehouse: StoragePath, recomputation: Recomputation
 ) -> AuditVerdict:
     stage = scope.plan.only_stage
-    recomputed_rows = _read_recomputed(recomputed_warehouse, scope)
-    compared_rows = 0
+    recomputed_rows = _read_recomputed(recomputed_warehouse / recomputation.plan.only_stage.sinks[0].path)
+    compared_rows, incomparable_paths = 0, list[str]()
     differences: list[AuditDifference] = (
         list(_compare_fates(scope, recomputed_warehouse, recomputation)) if sample.is_complete else []
     )
     for sink in stage.sinks:
-        comparison = comparison_for(stage, result_path(sink))
+        comparison = comparison_for(stage, sink.path)
         stored_rows = _read_stored_results(scope, sink, comparison)
+        if stored_rows is None:
+            incomparable_paths.append(sink.path)
+            continue
         split_intervals = (
             find_split_sessions(stored_rows, stage.key) if isinstance(stage.window, Sessions) else []
         )
@@ -155,25 +159,28 @@ def _compare_tables(
             for table in (stored_rows, recomputed_rows)
         )
         expected_rows = (
-            _filter_by_keys(expected, actual, comparison) if isinstance(sink, FinalPanes) else expected
+            _filter_by_keys(expected, actual, comparison) if sink.content is PaneContent.FINAL else expected
         )
         compared_rows += expected_rows.num_rows
         differences += compare_results(comparison, actual, expected_rows)
     share_of = "" if sample.is_complete else " of the sample"
     if scope.changed_after >= 0:
         share_of = f" of windows without a record up to batch {scope.changed_after} (earlier definition)"
-    success_text = f"{compared_rows:,} rows{share_of} in {len(stage.sinks)} tables match their records"
+    incomparable = describe_incomparable(incomparable_paths)
+    table_count = len(stage.sinks) - len(incomparable_paths)
+    success_text = (
+        f"{compared_rows:,} rows{share_of} in {table_count} tables match their records{incomparable}"
+    )
     if not compared_rows and not differences:
-        return unproven_verdict(
-            RESULTS_CHECK,
-            f"no window{share_of} is final yet",
+        reason = (
+            f"no window{share_of} is final yet" if table_count else f"no table was compared{incomparable}"
         )
+        return unproven_verdict(RESULTS_CHECK, reason)
     return judge_differences(RESULTS_CHECK, differences, success_text)
 
 
-def _read_recomputed(recomputed_warehouse: StoragePath, scope: AuditScope) -> pa.Table:
-    folder = "panes" if has_order_windows(scope.plan.only_stage) else "latest"
-    recomputed_rows = read_rows(recomputed_warehouse / folder / scope.plan.only_stage.name, BEYOND_LAST_BATCH)
+def _read_recomputed(path: StoragePath) -> pa.Table:
+    recomputed_rows = read_rows(path, BEYOND_LAST_BATCH)
     assert recomputed_rows is not None
     return recomputed_rows
 
@@ -182,17 +189,12 @@ BEYOND_LAST_BATCH = 1 << 40
 """A batch number above that of any recomputation."""
 
 
-def _read_stored_results(scope: AuditScope, sink: Sink, comparison: TableComparison) -> pa.Table:
-    """Return the stored result of each window as of the last audited batch."""
-    path = scope.warehouse / comparison.table
-    match sink:
-        case LatestValues() | CompleteTableSink():
-            stored_rows = read_as_of(path, scope.plan.name, scope.upto)
-        case PaneLog() | FinalPanes():
-            stored_rows = read_rows(path, scope.upto)
-            if stored_rows is not None and not has_order_windows(scope.plan.only_stage):
-                stored_rows = latest_panes(stored_rows, comparison.identity)
-    return require_table(path, stored_rows)
+def _read_stored_results(scope: AuditScope, sink: Sink, comparison: TableComparison) -> pa.Table | None:
+    """Return the stored result of each window as of the last audited batch; None if the sink cannot tell it."""
+    stored_rows = read_stored_rows(scope, sink)
+    if stored_rows is None or sink.content is PaneContent.LATEST or has_order_windows(scope.plan.only_stage):
+        return stored_rows
+    return latest_panes(stored_rows, comparison.identity)
 
 
 def _filter_comparable(scope: AuditScope, sample: Sample, table: pa.Table) -> pa.Table:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.batch.outcome import BatchOutcome
@@ -18,26 +17,19 @@ from penstock.engine.history.reexecute import BatchToReexecute, InMemoryPanes, r
 from penstock.engine.host.control import BatchRecord
 from penstock.engine.host.control_reporter import to_batch_record
 from penstock.engine.operators.ordered.state_schema import WINDOW_NUMBER_FIELD
-from penstock.engine.plan import (
-    CompleteTableSink,
-    FinalPanes,
-    LatestValues,
-    OrderWindow,
-    PaneLog,
-    Quantiles,
-    Sink,
-    Stage,
-)
+from penstock.engine.plan import OrderWindow, Quantiles, Sink, Stage
+from penstock.engine.plan.sinks import PaneContent
 from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.spark.bounded_sources.union_source import UnionSource
-from penstock.engine.tables.table_paths import LOOKUPS_FOLDER, result_path
+from penstock.engine.tables.table_paths import LOOKUPS_FOLDER
 from penstock.quality.audit.comparability import Sample
 from penstock.quality.audit.recomputation import filter_step, key_share_condition
 from penstock.quality.audit.rejections import FUTURE_RECORD_REASON, find_rejections
-from penstock.quality.audit.result_comparison import TableComparison, compare_results, latest_panes
+from penstock.quality.audit.result_comparison import TableComparison, compare_results
 from penstock.quality.audit.scope import AuditScope
+from penstock.quality.audit.sink_rows import describe_incomparable, read_stored_rows, select_expected_rows
 from penstock.quality.audit.verdict import AuditDifference, AuditVerdict, judge_differences, unproven_verdict
-from penstock.quality.table_reads import read_as_of, read_rows, require_table
+from penstock.quality.table_reads import read_rows
 
 ROW_NUMBER_COLUMN = "row_of_batch"
 """The number of a row among the rows of a batch with the same identity."""
@@ -139,25 +131,30 @@ def _compare_replay(
 ) -> AuditVerdict:
     replayed_batches = [to_batch_record(scope.plan.name, outcome) for outcome in outcomes]
     differences = list(compare_batches(scope.batches, replayed_batches)) if sample.is_complete else []
-    count = 0
+    count, incomparable_paths = 0, list[str]()
     for stage in scope.plan.stages:
         panes = replayed_panes.panes_of(stage.name)
         for sink in stage.sinks:
-            table_path = result_path(sink)
-            stored_rows = _sample_rows(scope, sample, _read_stored_rows(scope, sink, table_path))
+            sink_rows = read_stored_rows(scope, sink)
+            if sink_rows is None:
+                incomparable_paths.append(sink.path)
+                continue
+            stored_rows = _sample_rows(scope, sample, sink_rows)
             comparison = comparison_for_sink(
                 stage,
                 sink,
-                table_path,
                 [column for column in panes.column_names if column in stored_rows.column_names],
             )
-            expected = sink_rows(sink, panes, comparison)
+            expected = select_expected_rows(sink, panes, comparison.identity)
             count += expected.num_rows
             differences += compare_results(
                 comparison, _number_rows(stored_rows, comparison), _number_rows(expected, comparison)
             )
     share_of = "" if sample.is_complete else " of the sample"
-    success_text = f"{count:,} rows{share_of} match {len(outcomes):,} re-executed batches"
+    incomparable = describe_incomparable(incomparable_paths)
+    success_text = f"{count:,} rows{share_of} match {len(outcomes):,} re-executed batches{incomparable}"
+    if incomparable and not count and not differences:
+        return unproven_verdict(name, f"no table was compared{incomparable}")
     return judge_differences(name, differences, success_text)
 
 
@@ -184,7 +181,7 @@ def compare_batches(
             )
 
 
-def comparison_for_sink(stage: Stage, sink: Sink, table: str, columns: Sequence[str]) -> TableComparison:
+def comparison_for_sink(stage: Stage, sink: Sink, columns: Sequence[str]) -> TableComparison:
     """Return the columns that identify a row of a sink's table, and those that must be equal.
 
     Randomized sketches are not compared. A window of a join may have any number of rows in any order, so a row is
@@ -197,7 +194,7 @@ def comparison_for_sink(stage: Stage, sink: Sink, table: str, columns: Sequence[
         else [column.name for column in stage.join.columns if column.name not in identity_columns]
     )
     identity_columns += [WINDOW_NUMBER_FIELD.name] if isinstance(stage.window, OrderWindow) else []
-    if isinstance(sink, PaneLog | FinalPanes):
+    if sink.content is not PaneContent.LATEST:
         identity_columns = [
             "batch_id",
             *identity_columns,
@@ -207,30 +204,10 @@ def comparison_for_sink(stage: Stage, sink: Sink, table: str, columns: Sequence[
         ]
     sketch_columns = {output.name for output in stage.aggregates if isinstance(output.aggregate, Quantiles)}
     return TableComparison(
-        table,
+        sink.path,
         identity_columns,
         [name for name in columns if name not in {*identity_columns, *sketch_columns}],
     )
-
-
-def sink_rows(sink: Sink, panes: pa.Table, comparison: TableComparison) -> pa.Table:
-    """Return the rows that a sink makes of all panes."""
-    match sink:
-        case LatestValues() | CompleteTableSink():
-            return latest_panes(panes, comparison.identity)
-        case FinalPanes():
-            return panes.filter(pc.and_(panes.column("final"), pc.equal(panes.column("kind"), "insert")))
-        case PaneLog():
-            return panes
-
-
-def _read_stored_rows(scope: AuditScope, sink: Sink, table: str) -> pa.Table:
-    path = scope.warehouse / table
-    if isinstance(sink, LatestValues | CompleteTableSink):
-        stored_rows = read_as_of(path, scope.plan.name, scope.upto)
-    else:
-        stored_rows = read_rows(path, scope.upto)
-    return require_table(path, stored_rows)
 
 
 def _sample_rows(scope: AuditScope, sample: Sample, table: pa.Table) -> pa.Table:

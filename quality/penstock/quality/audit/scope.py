@@ -13,11 +13,12 @@ from penstock.engine.archive.archive_names import ledger_path, records_path
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.journal import read_retained_outcomes
 from penstock.engine.batch.outcome import BatchOutcome
-from penstock.engine.batch.stream_tables import LEDGER_SCHEMA
+from penstock.engine.batch.record_schemas import LEDGER_SCHEMA
 from penstock.engine.errors import JournalError
 from penstock.engine.host.control import BatchRecord
 from penstock.engine.plan import Plan, Stage
 from penstock.engine.plan.codec import fingerprint
+from penstock.engine.plan.sinks import PaneContent
 from penstock.engine.spark.parse.avro import SchemaLookup, refuse_without_registry
 from penstock.engine.storage import StoragePath
 from penstock.engine.tables.table_paths import (
@@ -143,10 +144,17 @@ class AuditScope:
             outcome.batch_id for outcome in self._readable_outcomes if table in outcome.changes
         )
         return TableRequirements(
-            REQUIRED_COLUMNS.get(table.partition("/")[0], ()),
+            self._list_required_columns(table),
             self.plan.name,
             max(writing_batches, default=-1),
         )
+
+    def _list_required_columns(self, table: str) -> Collection[str]:
+        """Return the columns of a table that the audit reads."""
+        sinks_by_path = {sink.path: sink for stage in self.plan.stages for sink in stage.sinks}
+        if table in sinks_by_path:
+            return RESULT_COLUMNS[sinks_by_path[table].content]
+        return REQUIRED_COLUMNS.get(table.partition("/")[0], ())
 
     @cached_property
     def _readable_outcomes(self) -> list[BatchOutcome]:
@@ -218,9 +226,11 @@ REQUIRED_COLUMNS: Mapping[str, Collection[str]] = {
     "ledger": (*LEDGER_SCHEMA.names, "batch_id"),
     "late": (*ROW_ADDRESS_COLUMNS, "event_time", *WINDOW_COLUMNS),
     "quarantine": (*ROW_ADDRESS_COLUMNS, "reason", "stream"),
-    "panes": ("batch_id", "timing", "kind", *WINDOW_COLUMNS),
-    "final": ("batch_id", *WINDOW_COLUMNS),
-    "latest": WINDOW_COLUMNS,
-    "complete": WINDOW_COLUMNS,
 }
 """The columns that the audit reads, by table folder."""
+RESULT_COLUMNS: Mapping[PaneContent, Collection[str]] = {
+    PaneContent.ALL: ("batch_id", "timing", "kind", *WINDOW_COLUMNS),
+    PaneContent.FINAL: ("batch_id", *WINDOW_COLUMNS),
+    PaneContent.LATEST: WINDOW_COLUMNS,
+}
+"""The columns that the audit reads of a result table."""

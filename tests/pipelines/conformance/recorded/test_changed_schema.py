@@ -15,13 +15,13 @@ from penstock.engine.plan import (
     AggregateOutput,
     Column,
     Deduplication,
-    PaneLog,
     Plan,
     PlanSource,
     Stage,
     TopicOrigin,
     WatermarkStrategy,
 )
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.upgrade.plan_comparison import compare_plans
 from penstock.engine.upgrade.state_migration import migrate_state
 from penstock.engine.upgrade.upgrade_class import UpgradeClass

@@ -15,7 +15,6 @@ from penstock.conformance.reference import InputBatch, InputRecord, evaluate
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow
 from penstock.engine.plan import (
     Column,
-    PaneLog,
     Plan,
     PlanSource,
     Stage,
@@ -24,6 +23,7 @@ from penstock.engine.plan import (
     function_ref,
     state_type,
 )
+from penstock.engine.sinks.pane_log import PaneLog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,7 +19,6 @@ from penstock.engine.plan import (
     Max,
     Mean,
     Min,
-    PaneLog,
     Plan,
     PlanSource,
     Repeatedly,
@@ -31,6 +30,7 @@ from penstock.engine.plan import (
     WatermarkStrategy,
     Window,
 )
+from penstock.engine.sinks.pane_log import PaneLog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

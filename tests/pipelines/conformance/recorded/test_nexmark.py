@@ -21,7 +21,6 @@ from penstock.engine.plan import (
     Max,
     Mean,
     Min,
-    PaneLog,
     Plan,
     PlanSource,
     SqlStep,
@@ -31,6 +30,7 @@ from penstock.engine.plan import (
     TopN,
     Window,
 )
+from penstock.engine.sinks.pane_log import PaneLog
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 RANKS = (("rank1", 0, 10_000), ("rank2", 10_000, 1_000_000), ("rank3", 1_000_000, 10**18))

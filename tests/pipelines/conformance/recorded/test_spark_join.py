@@ -14,7 +14,6 @@ from penstock.engine.plan import (
     Column,
     Global,
     InputSteps,
-    PaneLog,
     Plan,
     PlanSource,
     Repeatedly,
@@ -26,6 +25,7 @@ from penstock.engine.plan import (
 )
 from penstock.engine.plan.joins import Join, JoinColumn
 from penstock.engine.plan.validation.plans import validate_plan
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.stream.join_columns import join_member_outputs
 
 if TYPE_CHECKING:

@@ -25,7 +25,6 @@ from penstock.engine.plan import (
     Default,
     Fixed,
     Global,
-    PaneLog,
     Plan,
     PlanSource,
     Repeatedly,
@@ -38,6 +37,7 @@ from penstock.engine.plan import (
     WatermarkStrategy,
     Window,
 )
+from penstock.engine.sinks.pane_log import PaneLog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,7 +16,6 @@ from penstock.engine.plan import (
     Collect,
     Column,
     DeltaPolicy,
-    PaneLog,
     Plan,
     PlanSource,
     SlidingOrder,
@@ -24,6 +23,7 @@ from penstock.engine.plan import (
     TopicOrigin,
     TopN,
 )
+from penstock.engine.sinks.pane_log import PaneLog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

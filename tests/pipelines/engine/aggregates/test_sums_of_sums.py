@@ -26,7 +26,6 @@ from penstock.engine.plan import (
     Aggregate,
     AggregateOutput,
     Column,
-    PaneLog,
     Plan,
     PlanSource,
     SameWindows,
@@ -35,6 +34,7 @@ from penstock.engine.plan import (
     TopicOrigin,
     validate_plan,
 )
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS
 from penstock.stream import after_count, fixed, mean, repeatedly, sum_
 

@@ -16,7 +16,8 @@ from penstock.engine.batch.input_watermarks import collect_watermark_rules
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.batch.placement import DRIVER_ONLY, Placement
-from penstock.engine.batch.stream_tables import QUARANTINED_RECORD_SCHEMA, StreamTables
+from penstock.engine.batch.record_schemas import QUARANTINED_RECORD_SCHEMA
+from penstock.engine.batch.stream_tables import StreamTables
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.dedup.id_store import RecordIdStore
 from penstock.engine.operators.compiled_stage import CompiledStage, compile_stage

@@ -13,7 +13,8 @@ from tests.pipelines.engine.batch.stored import Bench
 from tests.pipelines.engine.operators.watch_functions import RETURNS, Tally, watch_all
 
 from penstock.conformance.reference.input_records import InputBatch, InputRecord
-from penstock.engine.batch.stream_tables import BatchRows, StreamTables
+from penstock.engine.batch.batch_rows import BatchRows
+from penstock.engine.batch.stream_tables import StreamTables
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.errors import JournalError, WriterFencedError
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow, Timer
@@ -27,8 +28,6 @@ from penstock.engine.plan import (
     Join,
     JoinColumn,
     JoinMembers,
-    LatestValues,
-    PaneLog,
     Plan,
     PlanSource,
     SameWindows,
@@ -46,6 +45,8 @@ from penstock.engine.plan.joins import JoinKind
 from penstock.engine.plan.policies import CountPolicy
 from penstock.engine.plan.stateful_function import SideOutput
 from penstock.engine.plan.windows import Fixed, Sessions, SlidingOrder, Tumbling, Window
+from penstock.engine.sinks.latest_values import LatestValues
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS
 from penstock.engine.storage import ObjectStorePath, StoragePath
 from penstock.engine.tables.table_change import TableChange

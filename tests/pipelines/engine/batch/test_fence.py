@@ -19,9 +19,10 @@ from penstock.conformance.reference.input_records import InputBatch
 from penstock.engine.batch import batch_engine as engines
 from penstock.engine.batch.batch_engine import BatchEngine
 from penstock.engine.batch.batch_input import BatchInput
+from penstock.engine.batch.batch_rows import BatchRows
 from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.batch.outcome import BatchOutcome
-from penstock.engine.batch.stream_tables import BatchRows, StreamTables
+from penstock.engine.batch.stream_tables import StreamTables
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.errors import WriterFencedError
 from penstock.engine.operators.stage_graph import CompiledGraph

@@ -21,7 +21,9 @@ from tests.pipelines.engine.operators.test_random_graphs import graphs
 
 from penstock.conformance.reference import InputBatch
 from penstock.engine.batch.journal import BatchJournal
-from penstock.engine.plan import LatestValues, PaneLog, Plan, Stage
+from penstock.engine.plan import Plan, Stage
+from penstock.engine.sinks.latest_values import LatestValues
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.state import sorted_run as runs
 from penstock.engine.tables.table_paths import list_owned_paths, list_quarantine_paths
 

@@ -22,14 +22,14 @@ from penstock.engine.operators.group_hashes import hash_keys
 from penstock.engine.plan import (
     AggregateOutput,
     Deduplication,
-    LatestValues,
-    PaneLog,
     Plan,
     PlanSource,
     Stage,
     TopicOrigin,
     WatermarkStrategy,
 )
+from penstock.engine.sinks.latest_values import LatestValues
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.stream import after_count, count, fixed, repeatedly, sum_
 
 HORIZON = 15

@@ -11,13 +11,15 @@ from tests.pipelines.engine.batch.test_crashes import IN_ORDER, PLAN, Fuse, hist
 
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.host.control_reporter import to_batch_record
-from penstock.engine.plan import CompleteTableSink, FinalPanes, LatestValues, PaneLog
 from penstock.engine.plan.codec import contract_version
 from penstock.engine.plan.windows import Sessions, Window
+from penstock.engine.sinks.complete_result import CompleteTableSink
+from penstock.engine.sinks.final_panes import FinalPanes
+from penstock.engine.sinks.latest_values import LatestValues
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.tables.log_table import LogTable
 from penstock.engine.tables.published_topic import PublishedTopic
 from penstock.engine.tables.table_change import parse_table_change
-from penstock.engine.tables.table_paths import result_path
 from penstock.stream import after_watermark, every, fixed
 
 
@@ -69,7 +71,7 @@ def test_a_batch_reports_its_rows_by_table(tmp_path: Path, complete: bool) -> No
     for number, batch in enumerate(history()):
         bench.feed(engine, replace(batch, id=number))
     panes = [(row["batch_id"], row["kind"], row["final"]) for row in bench.rows("panes/stream")]
-    latest = result_path(newest)
+    latest = newest.path
     for outcome in told:
         given = to_batch_record("stream", outcome).result_rows
         ours = [(kind, final) for batch, kind, final in panes if batch == outcome.batch_id]
@@ -83,7 +85,7 @@ def test_a_batch_reports_its_rows_by_table(tmp_path: Path, complete: bool) -> No
 
 
 def test_a_topic_is_given_panes_and_no_watermark_counts_as_one(tmp_path: Path) -> None:
-    topic = PublishedTopic("t", PLAN.only_stage, tmp_path / "published", "stream", {})
+    topic = PublishedTopic("t", PLAN.only_stage.key, tmp_path / "published", "stream", {})
     rows = pa.table({"key": ["a", "b", None], "kind": ["insert", "retract", "watermark"]})
     assert topic.write(rows, 0, 0).result_rows == 2
 

@@ -9,11 +9,12 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from tests.pipelines.engine.batch.test_crashes import PLANS
 
+from penstock.engine.batch.open_sinks import open_sinks_to_commit
 from penstock.engine.errors import PublishError
-from penstock.engine.plan.changelog import ChangelogTopic
 from penstock.engine.plan.stages import Plan
+from penstock.engine.sinks.changelog_topic import ChangelogTopic
 from penstock.engine.storage import StoragePath
-from penstock.engine.tables.published_topic import PublishedTopic, open_published_topics
+from penstock.engine.tables.published_topic import PublishedTopic
 from penstock.infra.local_broker import LocalBroker
 
 pytestmark = pytest.mark.kafka
@@ -21,12 +22,13 @@ pytestmark = pytest.mark.kafka
 
 def published(broker: LocalBroker, topic: str, warehouse: StoragePath) -> PublishedTopic:
     """The topic as seen by the host of one stream."""
-    stage = replace(PLANS["fixed"].only_stage, topics=(ChangelogTopic(topic),))
+    stage = replace(PLANS["fixed"].only_stage, sinks=(), topics=(ChangelogTopic(topic),))
     plan = Plan(f"stream-{topic}", PLANS["fixed"].sources, (stage,))
-    ((_, found),) = open_published_topics(
+    (target,) = open_sinks_to_commit(
         plan, warehouse, {"bootstrap.servers": broker.bootstrap, "log_level": "2"}
-    )
-    return found
+    ).values()
+    assert isinstance(target, PublishedTopic)
+    return target
 
 
 def rows(batch: int) -> pa.Table:

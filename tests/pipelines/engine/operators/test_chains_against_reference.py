@@ -30,7 +30,6 @@ from penstock.engine.plan import (
     Global,
     Max,
     Min,
-    PaneLog,
     Plan,
     Repeatedly,
     SameWindows,
@@ -43,6 +42,7 @@ from penstock.engine.plan import (
     is_processing_time,
     validate_plan,
 )
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS
 from penstock.engine.triggers.trigger import Trigger
 

@@ -17,7 +17,6 @@ from penstock.engine.errors import DefinitionError, StatefulFunctionError
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow, Timer
 from penstock.engine.plan import (
     Column,
-    PaneLog,
     Plan,
     Stage,
     StatefulFunction,
@@ -25,6 +24,7 @@ from penstock.engine.plan import (
     state_type,
     validate_plan,
 )
+from penstock.engine.sinks.pane_log import PaneLog
 
 RETURNS = (Column("what", "STRING"), Column("seen", "BIGINT"), Column("now", "BIGINT"))
 WHAT, SEEN, AT = 1, 2, 4

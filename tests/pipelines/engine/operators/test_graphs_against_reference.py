@@ -30,7 +30,6 @@ from penstock.engine.plan import (
     JoinMembers,
     Max,
     OfInput,
-    PaneLog,
     Plan,
     RowFunctionStep,
     SameWindows,
@@ -44,6 +43,7 @@ from penstock.engine.plan import (
 )
 from penstock.engine.plan.joins import JOIN_KINDS
 from penstock.engine.plan.sources import Column
+from penstock.engine.sinks.pane_log import PaneLog
 
 BOTH = ("clicks", "views")
 ABOVE = Comparison("value", ">", 1)

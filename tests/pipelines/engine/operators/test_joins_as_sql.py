@@ -14,17 +14,9 @@ from tests.pipelines.engine.operators.test_graphs_against_reference import joini
 from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS
 
 from penstock.conformance.reference import InputBatch, InputRecord
-from penstock.engine.plan import (
-    AfterCount,
-    AfterWatermark,
-    Fixed,
-    PaneLog,
-    Plan,
-    Repeatedly,
-    Stage,
-    validate_plan,
-)
+from penstock.engine.plan import AfterCount, AfterWatermark, Fixed, Plan, Repeatedly, Stage, validate_plan
 from penstock.engine.plan.joins import JOIN_KINDS
+from penstock.engine.sinks.pane_log import PaneLog
 
 BOTH = ("clicks", "views")
 ON = 'a.key = b.key AND a."at" // 10 = b."at" // 10'

@@ -24,7 +24,8 @@ from penstock.engine.functions.vectorized import (
     KeyBatchContext,
     KeyBatchUpdate,
 )
-from penstock.engine.plan import Column, PaneLog, Stage, StatefulFunction, function_ref, state_type
+from penstock.engine.plan import Column, Stage, StatefulFunction, function_ref, state_type
+from penstock.engine.sinks.pane_log import PaneLog
 
 RETURNS = (Column("number", "BIGINT"),)
 

@@ -20,7 +20,6 @@ from penstock.engine.plan import (
     Join,
     JoinColumn,
     JoinMembers,
-    PaneLog,
     Plan,
     Repeatedly,
     SameWindows,
@@ -30,6 +29,7 @@ from penstock.engine.plan import (
 )
 from penstock.engine.plan.joins import JOIN_KINDS
 from penstock.engine.plan.windows import Window
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.triggers.after_count import AfterCount
 
 EACH = {"trigger": Repeatedly(AfterCount(1)), "lateness": 5, "accumulation": "retracting"}

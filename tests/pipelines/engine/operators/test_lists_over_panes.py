@@ -23,13 +23,13 @@ from penstock.engine.plan import (
     Global,
     Last,
     Max,
-    PaneLog,
     Plan,
     SameWindows,
     Stage,
     TopN,
     validate_plan,
 )
+from penstock.engine.sinks.pane_log import PaneLog
 
 CARRIED = (
     AggregateOutput("first", First("in_words")),

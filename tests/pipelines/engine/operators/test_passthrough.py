@@ -17,7 +17,6 @@ from penstock.engine.plan import (
     Column,
     Comparison,
     FilterStep,
-    PaneLog,
     Plan,
     SelectStep,
     Stage,
@@ -27,6 +26,7 @@ from penstock.engine.plan import (
     state_type,
     validate_plan,
 )
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.stream import from_document, read
 
 RETURNS = (Column("value", "BIGINT"), Column("word", "STRING"))

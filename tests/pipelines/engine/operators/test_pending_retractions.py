@@ -29,7 +29,6 @@ from penstock.engine.plan import (
     Default,
     Every,
     Fixed,
-    PaneLog,
     Plan,
     Repeatedly,
     SameWindows,
@@ -38,6 +37,7 @@ from penstock.engine.plan import (
     Sum,
     validate_plan,
 )
+from penstock.engine.sinks.pane_log import PaneLog
 
 VISITS = (AggregateOutput("n", Count()), AggregateOutput("total", Sum("value")))
 FUNNEL = (AggregateOutput("visits", Count()), AggregateOutput("clicks", Sum("n")))

@@ -17,7 +17,8 @@ from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow,
 from penstock.engine.history.batch_history import is_cut_by_clock
 from penstock.engine.operators.compiled_stage import compile_stage
 from penstock.engine.operators.dispatch import process_batch
-from penstock.engine.plan import Column, PaneLog, Plan, Stage, StatefulFunction, function_ref, state_type
+from penstock.engine.plan import Column, Plan, Stage, StatefulFunction, function_ref, state_type
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.state import state_tree as trees
 from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS
 

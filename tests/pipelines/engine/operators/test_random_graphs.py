@@ -32,7 +32,6 @@ from penstock.engine.plan import (
     JoinMembers,
     Max,
     OfInput,
-    PaneLog,
     Plan,
     SameWindows,
     Sliding,
@@ -46,6 +45,7 @@ from penstock.engine.plan import (
 from penstock.engine.plan.correction_time import correction_time_ms, is_event_time_bound
 from penstock.engine.plan.joins import JOIN_KINDS
 from penstock.engine.plan.windows import is_record_ordered
+from penstock.engine.sinks.pane_log import PaneLog
 
 TOPICS = ("clicks", "views")
 COLUMNS = ("n", "value", "word")

@@ -18,7 +18,6 @@ from penstock.engine.operators.row_steps import map_rows
 from penstock.engine.plan import (
     ArrowStep,
     Column,
-    PaneLog,
     RowFunctionStep,
     Stage,
     StatefulFunction,
@@ -26,6 +25,7 @@ from penstock.engine.plan import (
     state_type,
 )
 from penstock.engine.plan.stateful_function import ProcessingOrder
+from penstock.engine.sinks.pane_log import PaneLog
 
 RETURNS = (
     Column("n", "BIGINT"),

@@ -25,7 +25,6 @@ from penstock.engine.operators.compiled_stage import compile_stage
 from penstock.engine.operators.stateful.side_outputs import select_output_panes
 from penstock.engine.plan import (
     Column,
-    PaneLog,
     Stage,
     StatefulFunction,
     fingerprint,
@@ -35,6 +34,7 @@ from penstock.engine.plan import (
     state_type,
 )
 from penstock.engine.plan.stateful_function import SideOutput
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.stream import count, global_window, read
 
 

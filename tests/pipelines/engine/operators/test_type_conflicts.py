@@ -19,7 +19,6 @@ from penstock.engine.plan import (
     JoinMembers,
     Max,
     OfInput,
-    PaneLog,
     Plan,
     SameWindows,
     SelectStep,
@@ -28,6 +27,7 @@ from penstock.engine.plan import (
     TopN,
     validate_plan,
 )
+from penstock.engine.sinks.pane_log import PaneLog
 
 
 def first(name: str, word: Aggregate) -> Stage:

@@ -20,17 +20,10 @@ from penstock.engine.functions.vectorized import (
     KeyBatchContext,
     KeyBatchUpdate,
 )
-from penstock.engine.plan import (
-    Column,
-    PaneLog,
-    Stage,
-    StatefulFunction,
-    fingerprint,
-    function_ref,
-    state_type,
-)
+from penstock.engine.plan import Column, Stage, StatefulFunction, fingerprint, function_ref, state_type
 from penstock.engine.plan.codec import part_to_json
 from penstock.engine.plan.stateful_function import state_columns
+from penstock.engine.sinks.pane_log import PaneLog
 
 
 def stage_of(

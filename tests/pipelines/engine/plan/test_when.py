@@ -10,12 +10,13 @@ from tests.pipelines.engine.operators.test_windows_against_reference import SOUR
 
 from penstock.conformance.reference import EvaluatedBatch, Evaluator, InputBatch, Pane
 from penstock.engine.errors import DefinitionError
-from penstock.engine.plan import AggregateOutput, Count, FinalPanes, Fixed, Global, Plan, Stage
+from penstock.engine.plan import AggregateOutput, Count, Fixed, Global, Plan, Stage
 from penstock.engine.plan.validation.pane_timing import (
     check_live_stages,
     has_at_most_one_pane,
     has_final_pane,
 )
+from penstock.engine.sinks.final_panes import FinalPanes
 from penstock.engine.triggers.trigger import Trigger
 from penstock.pipelines import catalog
 from penstock.stream import (

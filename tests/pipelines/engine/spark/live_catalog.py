@@ -17,9 +17,11 @@ from tests.pipelines.engine.spark.running import Running
 from tests.pipelines.stored import create_memory_source
 
 from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
-from penstock.engine.plan import LatestValues, PaneLog, Plan, Stage
+from penstock.engine.plan import Plan, Stage
 from penstock.engine.plan.join_windows import AsOf
 from penstock.engine.plan.windows import Fixed, Sessions, Sliding
+from penstock.engine.sinks.latest_values import LatestValues
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import is_delta_table, open_delta_table
 from penstock.engine.tables.table_paths import late_records_path, stage_ledger_path

@@ -25,7 +25,7 @@ from tests.pipelines.engine.spark.live_catalog import (
 from tests.pipelines.engine.spark.live_inputs import counted, sendings
 from tests.pipelines.engine.spark.panes_left import left, rows
 
-from penstock.engine.plan import LatestValues
+from penstock.engine.sinks.latest_values import LatestValues
 from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.contracts import load_contract
 from penstock.pipelines import catalog

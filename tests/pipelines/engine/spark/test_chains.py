@@ -15,8 +15,6 @@ from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
 from penstock.engine.plan import (
     AggregateOutput,
     ArrowStep,
-    LatestValues,
-    PaneLog,
     Plan,
     PlanSource,
     TopicOrigin,
@@ -25,6 +23,8 @@ from penstock.engine.plan import (
     function_ref,
 )
 from penstock.engine.plan.stages import Stage
+from penstock.engine.sinks.latest_values import LatestValues
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource
 from penstock.infra.local_broker import LocalBroker
 from penstock.stream import after_count, count, fixed, max_, min_, repeatedly, sum_

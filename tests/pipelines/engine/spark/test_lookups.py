@@ -13,17 +13,9 @@ from tests.pipelines.engine.spark.test_stream import COLUMNS, asked, readings
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.batch.stream_tables import StreamTables
 from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
-from penstock.engine.plan import (
-    AggregateOutput,
-    Column,
-    LatestValues,
-    LookupStep,
-    Plan,
-    PlanSource,
-    SqlStep,
-    TopicOrigin,
-)
+from penstock.engine.plan import AggregateOutput, Column, LookupStep, Plan, PlanSource, SqlStep, TopicOrigin
 from penstock.engine.plan.stages import Stage
+from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource
 from penstock.infra.local_broker import LocalBroker
 from penstock.stream import after_count, count, fixed, max_, repeatedly

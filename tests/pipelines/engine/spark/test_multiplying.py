@@ -16,7 +16,6 @@ from penstock.engine.plan import (
     ApplyStep,
     ArrowStep,
     Column,
-    LatestValues,
     Plan,
     PlanSource,
     SqlStep,
@@ -25,6 +24,7 @@ from penstock.engine.plan import (
 )
 from penstock.engine.plan.stages import Stage
 from penstock.engine.plan.windows import Sliding
+from penstock.engine.sinks.latest_values import LatestValues
 from penstock.infra.local_broker import LocalBroker
 from penstock.stream import after_count, count, repeatedly
 

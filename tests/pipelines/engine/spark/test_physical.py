@@ -11,12 +11,13 @@ from tests.pipelines.strategies import plans
 
 from penstock.engine.explain import explain
 from penstock.engine.operators.compiled_stage import compile_stage
-from penstock.engine.plan import CountPolicy, PaneLog, Plan, Tumbling
+from penstock.engine.plan import CountPolicy, Plan, Tumbling
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.aggregate.partials import aggregate_partials, judge_event_times
 from penstock.engine.spark.parse.records import KAFKA_SOURCE_DDL, parse_records
 from penstock.engine.spark.physical_plan import Parallelism, describe_physical_plan
 from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
-from penstock.engine.tables.table_paths import late_records_path, result_path, stage_ledger_path
+from penstock.engine.tables.table_paths import late_records_path, stage_ledger_path
 from penstock.engine.triggers.default import Default
 from penstock.stream import between, count, fixed, join, read, sum_, union
 
@@ -77,7 +78,7 @@ def test_stages_that_go_by_the_same_records_share_one_job_and_are_folded_each_wh
 def test_as_many_tables_are_told_as_there_are(name: str) -> None:
     plan = PLANS[name]
     own = {
-        *(result_path(sink) for stage in plan.stages for sink in stage.sinks),
+        *(sink.path for stage in plan.stages for sink in stage.sinks),
         *(f"quarantine/{source.name}" for source in plan.sources),
         *(
             place(plan, stage)

@@ -13,8 +13,9 @@ from tests.pipelines.engine.spark.test_checks import reading
 from tests.pipelines.engine.spark.test_stream import TEN_SECONDS, expected, plan_over, readings, values
 
 from penstock.engine.operators.compiled_stage import compile_stage
-from penstock.engine.plan import Deduplication, LatestValues, Plan, SqlStep
+from penstock.engine.plan import Deduplication, Plan, SqlStep
 from penstock.engine.plan.windows import Fixed, Sessions, Window
+from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
 from penstock.infra.local_broker import LocalBroker
 

@@ -9,7 +9,8 @@ from deltalake import write_deltalake
 from tests.pipelines.strategies import plan_of
 
 from penstock.engine.batch.intent import OffsetRange
-from penstock.engine.batch.stream_tables import BATCH_FIELDS, LEDGER_SCHEMA
+from penstock.engine.batch.record_schemas import LEDGER_SCHEMA
+from penstock.engine.batch.record_tables import BATCH_FIELDS
 from penstock.engine.errors import ReplayError
 from penstock.engine.history.batch_history import HistoryBatch, load_batch_history
 from penstock.engine.plan.policies import TimePolicy

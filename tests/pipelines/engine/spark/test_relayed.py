@@ -12,17 +12,10 @@ from tests.pipelines.engine.spark.running import Running, send
 from tests.pipelines.engine.spark.test_stream import COLUMNS, asked, readings
 
 from penstock.core.kafka_client import BrokerAccess
-from penstock.engine.plan import (
-    AggregateOutput,
-    LatestValues,
-    PaneLog,
-    Plan,
-    PlanSource,
-    Stage,
-    TopicOrigin,
-    WatermarkStrategy,
-)
-from penstock.engine.plan.changelog import ChangelogTopic
+from penstock.engine.plan import AggregateOutput, Plan, PlanSource, Stage, TopicOrigin, WatermarkStrategy
+from penstock.engine.sinks.changelog_topic import ChangelogTopic
+from penstock.engine.sinks.latest_values import LatestValues
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.bounded_sources.topic_source import list_topic_ranges
 from penstock.engine.tables.published_topic import TopicTransactions
 from penstock.infra.local_broker import LocalBroker

@@ -24,7 +24,6 @@ from penstock.engine.functions.vectorized import (
 from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
 from penstock.engine.plan import (
     Column,
-    PaneLog,
     Plan,
     PlanSource,
     StatefulFunction,
@@ -34,6 +33,7 @@ from penstock.engine.plan import (
     state_type,
 )
 from penstock.engine.plan.stages import Stage
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource
 from penstock.infra.local_broker import LocalBroker
 

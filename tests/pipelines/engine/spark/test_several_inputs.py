@@ -26,9 +26,7 @@ from penstock.engine.plan import (
     Join,
     JoinColumn,
     JoinMembers,
-    LatestValues,
     OfInput,
-    PaneLog,
     Plan,
     PlanSource,
     RowCheck,
@@ -40,6 +38,8 @@ from penstock.engine.plan import (
     WatermarkStrategy,
     validate_plan,
 )
+from penstock.engine.sinks.latest_values import LatestValues
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource
 from penstock.engine.spark.bounded_sources.union_source import UnionSource
 from penstock.engine.spark.transform.schema_inference import FieldTypeResolver

@@ -16,8 +16,6 @@ from penstock.engine.plan import (
     AggregateOutput,
     ApplyStep,
     Column,
-    LatestValues,
-    PaneLog,
     Plan,
     PlanSource,
     SqlStep,
@@ -27,6 +25,8 @@ from penstock.engine.plan import (
 )
 from penstock.engine.plan.stages import Stage
 from penstock.engine.plan.windows import Window
+from penstock.engine.sinks.latest_values import LatestValues
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.infra.local_broker import LocalBroker
 from penstock.stream import after_count, count, fixed, max_, mean, repeatedly, sliding, sum_
 

@@ -21,14 +21,14 @@ from penstock.engine.plan import (
     AggregateOutput,
     Column,
     Deduplication,
-    LatestValues,
-    PaneLog,
     Plan,
     PlanSource,
     TopicOrigin,
     WatermarkStrategy,
 )
 from penstock.engine.plan.stages import Stage
+from penstock.engine.sinks.latest_values import LatestValues
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.infra.local_broker import LocalBroker
 from penstock.stream import (
     after_count,

@@ -10,19 +10,12 @@ import pyarrow as pa
 import pytest
 from tests.pipelines.engine.spark.running import Running, send
 
-from penstock.engine.plan import (
-    AggregateOutput,
-    Column,
-    LatestValues,
-    PaneLog,
-    Plan,
-    PlanSource,
-    TopicOrigin,
-    WatermarkStrategy,
-)
+from penstock.engine.plan import AggregateOutput, Column, Plan, PlanSource, TopicOrigin, WatermarkStrategy
 from penstock.engine.plan.policies import CountPolicy
 from penstock.engine.plan.stages import AccumulationMode, Stage
 from penstock.engine.plan.windows import Fixed, Sessions, SlidingOrder, Tumbling, Window
+from penstock.engine.sinks.latest_values import LatestValues
+from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.triggers.default import Default
 from penstock.engine.triggers.trigger import Trigger
 from penstock.infra.local_broker import LocalBroker

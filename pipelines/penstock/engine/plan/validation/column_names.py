@@ -57,7 +57,7 @@ def check_column_names(stage: Stage) -> None:
     for topic in stage.topics:
         changelog_names = [name for name in names if name in {column.name for column in CHANGELOG_COLUMNS}]
         problem = f"{', '.join(changelog_names)} is a column of every published pane"
-        require(not changelog_names, f"publish.{topic.topic}", problem, "Choose another name")
+        require(not changelog_names, f"publish.{topic.name}", problem, "Choose another name")
     lower_names = [name.lower() for name in names]
     for name in stage.key:
         fix = "Rename it in a step before, as in select(new_name='old_name', ...)"

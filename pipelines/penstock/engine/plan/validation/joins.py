@@ -4,7 +4,7 @@ from penstock.engine.definition.argument_checks import require
 from penstock.engine.plan.join_windows import AsOf
 from penstock.engine.plan.joins import Join
 from penstock.engine.plan.pane_windows import windows_of_panes
-from penstock.engine.plan.sinks import FinalPanes, PaneLog
+from penstock.engine.plan.sinks import PaneContent
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.windows import JoinWindow, SameWindows, is_record_ordered
 
@@ -18,7 +18,7 @@ def check_join(plan: Plan, stage: Stage) -> None:
     fix = "Use time windows, between(before, after) or as_of()"
     is_joinable = not is_record_ordered(stage.window) or isinstance(stage.window, JoinWindow)
     require(is_joinable, "window", "an order window for a join", fix)
-    are_logs = all(isinstance(sink, PaneLog | FinalPanes) for sink in stage.sinks)
+    are_logs = all(sink.content is not PaneContent.LATEST for sink in stage.sinks)
     fix = "Write mode='log' or mode='final': a window may have many joined rows"
     require(are_logs, "write.mode", "a table of latest values for a join", fix)
     fix = (

@@ -5,7 +5,7 @@ value. Otherwise the tables would be wrong without an error.
 """
 
 from penstock.engine.definition.argument_checks import require
-from penstock.engine.plan.sinks import CompleteTableSink, FinalPanes, LatestValues
+from penstock.engine.plan.sinks import PaneContent
 from penstock.engine.plan.sources import TopicOrigin
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.windows import Global, SameWindows, is_record_ordered
@@ -15,7 +15,7 @@ def check_pane_timing(stage: Stage) -> None:
     """Refuse tables that would miss windows or hold partial values."""
     fix = "Write final_pane='always', so that each window has a final pane"
     require(has_final_pane(stage), "final_pane", f"{stage.final_pane} for a table of final panes", fix)
-    has_value_table = any(isinstance(sink, LatestValues | CompleteTableSink) for sink in stage.sinks)
+    has_value_table = any(sink.content is PaneContent.LATEST for sink in stage.sinks)
     fix = "Write accumulation('accumulating'), or mode='log', which keeps every pane"
     has_whole_values = stage.accumulation != "discarding" or has_at_most_one_pane(stage)
     require(
@@ -37,7 +37,7 @@ def check_live_stages(plan: Plan) -> None:
 
 def has_final_pane(stage: Stage) -> bool:
     """Return whether every window has a final pane, if a table needs it."""
-    if is_record_ordered(stage.window) or not any(isinstance(sink, FinalPanes) for sink in stage.sinks):
+    if is_record_ordered(stage.window) or not any(sink.content is PaneContent.FINAL for sink in stage.sinks):
         return True
     has_on_time_pane = stage.trigger.fires_at_end and stage.on_time_pane == "always"
     is_on_time_pane_last = stage.lateness == 0 or stage.trigger.fires_once

@@ -23,7 +23,7 @@ from penstock.engine.plan.field_usage import (
     refuse_renamed_inputs,
     refuse_type_conflicts,
 )
-from penstock.engine.plan.sinks import PaneLog
+from penstock.engine.plan.sinks import PaneContent
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
 from penstock.engine.plan.steps import TypesByColumn
@@ -77,7 +77,7 @@ def check_graph(plan: Plan) -> None:
     )
     read_names = {name for stage in plan.stages for name in stage.inputs}
     for stage in plan.stages:
-        is_used = stage.name in read_names or len(stage.sinks) > 0 or len(stage.topics) > 0
+        is_used = stage.name in read_names or len(stage.all_sinks) > 0
         require(is_used, "write", f"the result of {stage.name} is not used", "Add write(...)")
     check_sinks(plan)
 
@@ -117,15 +117,14 @@ def check_stage_results(stage: Stage) -> None:
     has_aggregates = len(stage.aggregates) > 0
     if isinstance(stage.window, StatefulFunction):
         require(not has_aggregates, "aggregate", "together with stateful", "Remove one of them")
-        are_logs = all(isinstance(sink, PaneLog) for sink in stage.sinks)
+        are_logs = all(sink.content is PaneContent.ALL for sink in stage.sinks)
         fix = "Write mode='log': each row of a function is final and replaces no other row"
         require(are_logs, "write.mode", "a table of latest values for rows of a stateful function", fix)
         check_side_outputs(stage, stage.window)
         return
     for sink in stage.sinks:
-        is_side_output = isinstance(sink, PaneLog) and sink.output is not None
         fix = "Remove output: only stateful functions have side outputs"
-        require(not is_side_output, "write.output", f"{stage.name} has no side outputs", fix)
+        require(sink.output is None, "write.output", f"{stage.name} has no side outputs", fix)
     if not isinstance(stage.window, ChangelogWindows):
         require(has_aggregates, "aggregate", "nothing is computed", "Add aggregate(readings=count())")
 

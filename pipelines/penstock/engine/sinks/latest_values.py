@@ -1,0 +1,39 @@
+"""A table of latest values: one row for each key and window."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from penstock.engine.definition.keyword import keyword
+from penstock.engine.plan.sinks import FileMerging, PaneContent
+from penstock.engine.sinks.delta_sink import DeltaSink
+
+if TYPE_CHECKING:
+    from penstock.engine.tables.sink_target import SinkContext, SinkTarget
+
+
+@dataclass(frozen=True)
+class LatestValues(DeltaSink):
+    """A table with the latest value per key and window. Retracted and replaced windows have no row."""
+
+    folder: ClassVar[str] = "latest"
+    content: ClassVar[PaneContent] = PaneContent.LATEST
+    file_merging: ClassVar[FileMerging] = FileMerging.CLOSED_WINDOWS
+
+    def describe(self) -> str:
+        """Describe how it is written."""
+        return f"upsert the latest value per key and window into {self.table}"
+
+    def open(self, context: "SinkContext") -> "SinkTarget":
+        """Open the table, which is created if it does not exist."""
+        from penstock.engine.tables.latest_table import LatestTable, to_latest_schema
+
+        schema = to_latest_schema(context.pane_schema)
+        return LatestTable(
+            context.path, schema, context.application, list(context.window_key), context.file_span_us
+        )
+
+
+@keyword("latest")
+def latest(table: str) -> LatestValues:
+    """Update a table with the latest value of each key and window."""
+    return LatestValues(table)
