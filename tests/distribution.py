@@ -23,7 +23,7 @@ TEST_GROUPS = (
     ("local", "tests/infra/environments/local/"),
     ("compose", "tests/docker/"),
     # Fifty rounds of it where CI asks for them.
-    ("kills", "tests/ingestion/test_kills.py"),
+    ("kills", "tests/ingestion/test_killed_producers.py"),
 )
 """Groups by the beginning of a test's path; the first that fits counts."""
 

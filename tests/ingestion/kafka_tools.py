@@ -1,4 +1,4 @@
-"""Kafka's own command-line tools, run by their classes."""
+"""Kafka's own command-line tools."""
 
 import subprocess
 from collections.abc import Callable
@@ -10,10 +10,10 @@ RunKafkaTool = Callable[..., bytes]
 
 
 def make_kafka_tool(jar_directory: Path) -> RunKafkaTool:
-    """Return what runs a tool with its options and what it is given, and returns what it prints."""
+    """Return a function that runs a tool with options and standard input, and returns its output."""
 
-    def run(tool: str, *options: str, given: bytes = b"") -> bytes:
+    def run(tool: str, *options: str, stdin: bytes = b"") -> bytes:
         command = tool_command(jar_directory, tool, options)
-        return subprocess.run(command, input=given, capture_output=True, timeout=90, check=True).stdout
+        return subprocess.run(command, input=stdin, capture_output=True, timeout=90, check=True).stdout
 
     return run

@@ -1,4 +1,4 @@
-"""A registry server of the common HTTP interface, over the registry in a folder."""
+"""A schema registry over HTTP that stores its schemas in a folder."""
 
 import json
 from base64 import b64encode
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from tests.ingestion.serving import run_http_server
+from tests.ingestion.servers import run_http_server
 
 from penstock.ingestion.registry import FileRegistry, RegisteredSchema
 
@@ -21,36 +21,36 @@ def run_registry_server(folder: Path, login: str = "") -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            match self._place() if self._may_ask() else []:
+            match self._path_parts() if self._is_authorized() else []:
                 case ["schemas", "ids", number]:
-                    found = registry.find_schema(int(number))
-                    self._answer(None if found is None else {"schema": json.dumps(found)})
+                    stored = registry.find_schema(int(number))
+                    self._answer(None if stored is None else {"schema": json.dumps(stored)})
                 case ["subjects", subject, "versions"]:
-                    self._answer([one.version for one in registry.list_versions(subject)] or None)
+                    self._answer([schema.version for schema in registry.list_versions(subject)] or None)
                 case ["subjects", subject, "versions", number]:
-                    found = registry.list_versions(subject)
-                    wanted = len(found) if number == "latest" else int(number)
-                    self._answer(schema_to_json(found[wanted - 1]) if 0 < wanted <= len(found) else None)
+                    stored = registry.list_versions(subject)
+                    version = len(stored) if number == "latest" else int(number)
+                    self._answer(schema_to_json(stored[version - 1]) if 0 < version <= len(stored) else None)
                 case _:
                     self._answer(None)
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            subject = self._place()[1]
-            if not self._may_ask():
+            subject = self._path_parts()[1]
+            if not self._is_authorized():
                 self._answer(None)
                 return
             self._answer(schema_to_json(registry.register(subject, json.loads(body["schema"]))))
 
-        def _place(self) -> list[str]:
+        def _path_parts(self) -> list[str]:
             return [unquote(part) for part in urlsplit(self.path).path.strip("/").split("/")]
 
-        def _may_ask(self) -> bool:
+        def _is_authorized(self) -> bool:
             return expected in (None, self.headers["Authorization"])
 
         def _answer(self, content: Any) -> None:
             body = json.dumps(content or {"error_code": 40401, "message": "not found"}).encode()
-            self.send_response(401 if not self._may_ask() else 200 if content else 404)
+            self.send_response(401 if not self._is_authorized() else 200 if content else 404)
             self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -63,5 +63,10 @@ def run_registry_server(folder: Path, login: str = "") -> Iterator[str]:
         yield address
 
 
-def schema_to_json(one: RegisteredSchema) -> dict[str, Any]:
-    return {"subject": one.subject, "version": one.version, "id": one.id, "schema": json.dumps(one.schema)}
+def schema_to_json(schema: RegisteredSchema) -> dict[str, Any]:
+    return {
+        "subject": schema.subject,
+        "version": schema.version,
+        "id": schema.id,
+        "schema": json.dumps(schema.schema),
+    }

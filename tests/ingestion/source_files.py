@@ -1,4 +1,4 @@
-"""Files and folders of records for tests of sources, and what is read of them."""
+"""Files of records for tests of sources, and checks of the batches that are read."""
 
 import csv
 import json
@@ -33,7 +33,7 @@ SENSOR_ROWS = [
 
 def open_test_source(
     kind: str,
-    place: object,
+    location: object,
     contract: Contract = SENSORS_CONTRACT,
     clock: Callable[[], int] = int,
     *,
@@ -41,8 +41,8 @@ def open_test_source(
     pace: ReplayPace | None = None,
     **options: Any,
 ) -> RecordSource:
-    location = find_source_kind(kind).location
-    options |= ({location: str(place)} if location else {}) | to_pace_options(pace or ReplayPace())
+    option = find_source_kind(kind).location
+    options |= ({option: str(location)} if option else {}) | to_pace_options(pace or ReplayPace())
     return open_source(kind, contract, create_record_format(contract), clock, options, index)
 
 
@@ -62,7 +62,7 @@ def parse_records(batches: list[SourceBatch]) -> list[dict[str, Any]]:
 
 
 def parse_rows(batches: list[SourceBatch]) -> list[dict[str, Any]]:
-    return [{name: found.get(name) for name in SENSOR_ROWS[0]} for found in parse_records(batches)]
+    return [{name: record.get(name) for name in SENSOR_ROWS[0]} for record in parse_records(batches)]
 
 
 def write_json_lines(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -89,20 +89,20 @@ FILE_WRITERS = {"json-lines": write_json_lines, "csv": write_csv, "parquet": wri
 
 def check_positions(source: RecordSource, batches: list[SourceBatch]) -> None:
     values = [value for batch in batches for value in batch.values]
-    replay, place = make_replay(source), 0
+    replay, start = make_replay(source), 0
     for batch in batches:
         middle = len(batch) // 2
-        again = [value for part in replay(batch.position, middle, len(batch)) for value in part.values]
-        assert again == values[place + middle : place + middle + len(batch)]
+        replayed = [value for part in replay(batch.position, middle, len(batch)) for value in part.values]
+        assert replayed == values[start + middle : start + middle + len(batch)]
         rest = [value for part in read_rest(source, batch.position, len(batch)) for value in part.values]
-        assert rest == values[place + len(batch) :]
-        place += len(batch)
+        assert rest == values[start + len(batch) :]
+        start += len(batch)
 
 
 def read_until_empty(stream: Iterator[SourceBatch]) -> list[SourceBatch]:
-    found = []
+    batches = []
     for batch in stream:
         if not len(batch):
-            return found
-        found.append(batch)
-    return found
+            return batches
+        batches.append(batch)
+    return batches

@@ -1,4 +1,4 @@
-"""Everything that ingestion asks of a cluster, over TLS and by name and password."""
+"""Ingestion with a cluster that requires TLS and a password."""
 
 import dataclasses
 import threading
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.ingestion.topics_for_tests import sensors_contract
+from tests.ingestion.topic_contracts import sensors_contract
 
 from penstock.core.kafka_client import KafkaClientSettings
 from penstock.infra.local.certificates import make_certificates
@@ -29,7 +29,7 @@ LOGIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule required
 
 @dataclasses.dataclass(frozen=True)
 class SecuredBroker:
-    """The address that takes only who has a name and trusts the authority, and how to get in there."""
+    """The secured address of a broker, and the client settings for it."""
 
     address: str
     client: KafkaClientSettings
@@ -37,7 +37,7 @@ class SecuredBroker:
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory, kafka_jar_paths: list[Path]) -> Iterator[SecuredBroker]:
-    """A broker with two doors: a plain one for whoever starts it, and a secured one for everybody else."""
+    """A broker with a plain listener for its start and a secured one for clients."""
     folder = tmp_path_factory.mktemp("secured")
     make_certificates(folder, datetime.now(UTC))
     broker = LocalBroker.in_directory(folder / "broker", kafka_jar_paths)
@@ -69,10 +69,10 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def test_topics_are_planned_and_made(secured: SecuredBroker):
+def test_topics_are_planned_and_created(secured: SecuredBroker):
     contract = dataclasses.replace(sensors_contract("kept"), layout=TopicLayout(partitions=2))
-    done = ensure_topics(secured.address, [contract], client_settings=secured.client)
-    assert [change.action for change in done] == ["create", "create"]
+    changes = ensure_topics(secured.address, [contract], client_settings=secured.client)
+    assert [change.action for change in changes] == ["create", "create"]
     assert plan_cluster_changes(secured.address, [contract], client_settings=secured.client).changes == ()
 
 
@@ -85,22 +85,24 @@ def test_a_feed_delivers_and_resumes_and_a_consumer_reads(secured: SecuredBroker
         feed.run(threading.Event(), limits=FeedLimits(count=500, finish_ms=30_000)).acknowledged_records
         == 500
     )
-    leave_intent_in_doubt(tmp_path / "feed")
-    # What is in doubt is read back from the topic, over the same door.
+    record_unsent_intent(tmp_path / "feed")
+    # Recovery reads the topic, over the same listener.
     assert (
         feed.run(threading.Event(), limits=FeedLimits(count=500, finish_ms=30_000)).acknowledged_until
         == 1_100
     )
-    found: list[ConsumerRecord] = []
-    consumer = PlainConsumer(secured.address, "fed", "readers", found.extend, client_settings=secured.client)
+    records: list[ConsumerRecord] = []
+    consumer = PlainConsumer(
+        secured.address, "fed", "readers", records.extend, client_settings=secured.client
+    )
     assert consumer.run(threading.Event(), 1_100) == 1_100
-    assert {(one.partition, one.offset) for one in found} == {
+    assert {(record.partition, record.offset) for record in records} == {
         (address.partition, address.offset) for address in read_addresses(tmp_path / "feed")
     }
 
 
-def leave_intent_in_doubt(directory: Path) -> None:
-    """Write down that records are about to be sent, and then send none: what a kill at that moment leaves."""
+def record_unsent_intent(directory: Path) -> None:
+    """Record an intent without sending its records, as a kill at that time leaves it."""
     ledger = DeliveryLedger(directory, now_ms)
     last = ledger.state.last_intent
     assert last is not None
@@ -108,7 +110,7 @@ def leave_intent_in_doubt(directory: Path) -> None:
     ledger.close(clean=False)
 
 
-def test_offsets_of_a_group_are_kept(secured: SecuredBroker):
+def test_offsets_of_a_group_are_committed(secured: SecuredBroker):
     ensure_topics(secured.address, [sensors_contract("lagging")], client_settings=secured.client)
     groups = GroupOffsetCommitter(secured.address, secured.client)
     groups.report("stream", {("lagging", 0): 7})
@@ -117,6 +119,6 @@ def test_offsets_of_a_group_are_kept(secured: SecuredBroker):
 
 
 @pytest.mark.parametrize("change", [{"sasl.password": "guessed"}, {"security.protocol": "PLAINTEXT"}])
-def test_who_cannot_get_in_is_told(secured: SecuredBroker, change: KafkaClientSettings):
+def test_a_refused_login_is_reported(secured: SecuredBroker, change: KafkaClientSettings):
     with pytest.raises(TopicAdminError, match="Cannot read"):
         read_cluster_topics(secured.address, timeout_s=1.0, client_settings={**secured.client, **change})

@@ -1,4 +1,4 @@
-"""Reading a whole topic back with a plain client, for comparing it with what was promised."""
+"""Read a whole topic with a plain client."""
 
 import json
 from typing import NamedTuple
@@ -15,7 +15,7 @@ class TopicRecord(NamedTuple):
 
 
 def read_topic(bootstrap: str, topic: str, isolation: str = "read_uncommitted") -> list[TopicRecord]:
-    """Return every record of a topic, in order within each partition; aborted ones too, if not told otherwise."""
+    """Return every record of a topic, in order within each partition; by default with aborted ones."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,

@@ -1,7 +1,6 @@
 """Missing programs of a machine, and their installation."""
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +32,7 @@ class Machine:
 
 
 @pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine = Machine(tmp_path / "programs", tmp_path / "said")
     machine.programs.mkdir()
     monkeypatch.setenv("PATH", str(machine.programs))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.ingestion.registry_server import run_registry_server
-from tests.ingestion.serving import run_line_server
+from tests.ingestion.servers import run_line_server
 from tests.ingestion.topic_reading import read_topic
 
 from penstock.core.waiting import wait_until

@@ -26,7 +26,7 @@ from tests.infra.environments.environment_copies import (
     find_first_port,
     open_local_environment,
 )
-from tests.ingestion.topics_for_tests import sensors_contract
+from tests.ingestion.topic_contracts import sensors_contract
 
 from penstock.core.waiting import wait_until
 from penstock.infra.ports import LOCALHOST, accepts_connections
@@ -127,7 +127,7 @@ class LocalEnvironment:
 
     def find_leader(self, partition: int) -> int:
         client = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        return client.list_topics(TOPIC, timeout=30).topics[TOPIC].partitions[partition].find_leader  # type: ignore[no-any-return]
+        return client.list_topics(TOPIC, timeout=30).topics[TOPIC].partitions[partition].leader  # type: ignore[no-any-return]
 
 
 def is_running(pid: int) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.ingestion.serving import run_line_server
+from tests.ingestion.servers import run_line_server
 from tests.ingestion.topic_reading import read_topic
 from tests.pipelines.engine.spark.running import Running
 

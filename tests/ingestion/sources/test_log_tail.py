@@ -1,4 +1,4 @@
-"""A log that is rotated while somebody reads it, while nobody does, and oftener than anybody looks."""
+"""Logs that are rotated, copied or truncated while a source reads them or is stopped."""
 
 import json
 import os
@@ -20,36 +20,36 @@ from penstock.ingestion.sources.source import read_rest
 
 
 class RotatingLog:
-    """Writes numbered lines, and rotates as logrotate does: by numbers, or with a date in the name."""
+    """A log of numbered lines, rotated like logrotate does, with a number or a date in the name."""
 
     def __init__(self, path: Path, dated: bool = False) -> None:
         self.path = path
         self._dated = dated
         self._numbers = count()
         self._days = count(20_260_101)
-        self._changed = count(1_700_000_000)
+        self._modification_times = count(1_700_000_000)
         path.touch()
 
     def write(self, number: int) -> None:
         with self.path.open("ab") as file:
             file.writelines(b'{"n":%d}\n' % next(self._numbers) for _ in range(number))
-        self._is_later()
+        self._advance_modification_time()
 
     def rotate(self) -> None:
         if self._dated:
             self.path.rename(f"{self.path}-{next(self._days)}")
         else:
             for number in range(len(list(self.path.parent.iterdir())) - 1, 0, -1):
-                self.numbered(number).rename(self.numbered(number + 1))
-            self.path.rename(self.numbered(1))
+                self.rotated_path(number).rename(self.rotated_path(number + 1))
+            self.path.rename(self.rotated_path(1))
         self.path.touch()
-        self._is_later()
+        self._advance_modification_time()
 
-    def numbered(self, number: int) -> Path:
+    def rotated_path(self, number: int) -> Path:
         return Path(f"{self.path}.{number}")
 
-    def _is_later(self) -> None:
-        os.utime(self.path, (moment := next(self._changed), moment))
+    def _advance_modification_time(self) -> None:
+        os.utime(self.path, (modified_at := next(self._modification_times), modified_at))
 
 
 def parse_numbers(batches: list[SourceBatch]) -> list[int]:
@@ -57,13 +57,13 @@ def parse_numbers(batches: list[SourceBatch]) -> list[int]:
 
 
 def read_until_quiet(stream: Iterator[SourceBatch]) -> list[SourceBatch]:
-    """Return what comes before there is nothing for some looks: between two files there may be nothing for one."""
-    found, quiet = [], 0
-    while quiet < 5:
+    """Read batches until five in a row are empty; between two files one may be empty."""
+    batches, empty_count = [], 0
+    while empty_count < 5:
         batch = next(stream)
-        quiet = 0 if len(batch) else quiet + 1
-        found += [batch] if len(batch) else []
-    return found
+        empty_count = 0 if len(batch) else empty_count + 1
+        batches += [batch] if len(batch) else []
+    return batches
 
 
 @settings(deadline=None)
@@ -71,12 +71,12 @@ def read_until_quiet(stream: Iterator[SourceBatch]) -> list[SourceBatch]:
     st.booleans(),
     st.lists(st.sampled_from(["write", "rotate", "read", "restart"]), max_size=25),
 )
-def test_every_line_is_read_once_whenever_the_log_is_rotated(
+def test_every_line_is_read_once_for_any_order_of_rotations(
     tmp_path_factory: pytest.TempPathFactory, dated: bool, steps: list[str]
 ):
     path = tmp_path_factory.mktemp("logs") / "app.log"
     log, source = RotatingLog(path, dated), LogTailSource(path, make_json_batch)
-    stream, last, found = source.read(None), None, []
+    stream, last, numbers = source.read(None), None, []
     log.write(1)
     for step in ["read", *steps, "restart"]:
         if step == "write":
@@ -87,10 +87,10 @@ def test_every_line_is_read_once_whenever_the_log_is_rotated(
             stream = read_rest(source, last, 0)
         if step in ("read", "restart"):
             batches = read_until_quiet(stream)
-            found += parse_numbers(batches)
+            numbers += parse_numbers(batches)
             last = batches[-1].position_after if batches else last
-    assert found == list(range(found[-1] + 1))
-    assert found[-1] + 1 == 1 + 3 * steps.count("write")
+    assert numbers == list(range(numbers[-1] + 1))
+    assert numbers[-1] + 1 == 1 + 3 * steps.count("write")
 
 
 def start_log(path: Path) -> tuple[RotatingLog, LogTailSource, Any]:
@@ -100,12 +100,12 @@ def start_log(path: Path) -> tuple[RotatingLog, LogTailSource, Any]:
     return log, source, batch.position_after
 
 
-def test_a_file_that_is_missing_between_two_is_told(tmp_path: Path):
+def test_a_missing_or_compressed_file_is_reported(tmp_path: Path):
     log, source, position = start_log(tmp_path / "app.log")
     for _ in range(3):
         log.rotate()
         log.write(1)
-    log.numbered(2).rename(tmp_path / "app.log.2.gz")
+    log.rotated_path(2).rename(tmp_path / "app.log.2.gz")
     with pytest.raises(SourceError, match=r"app.log.2.gz is compressed.*Decompress it"):
         read_until_error(read_rest(source, position, 0))
     (tmp_path / "app.log.2.gz").unlink()
@@ -118,7 +118,7 @@ def read_until_error(stream: Iterator[SourceBatch]) -> None:
         next(stream)
 
 
-def test_a_file_is_not_taken_for_another_that_got_its_inode(tmp_path: Path):
+def test_a_reused_inode_is_not_taken_for_the_same_file(tmp_path: Path):
     log, source, position = start_log(tmp_path / "app.log")
     content = b"".join(b'{"n":%d}\n' % number for number in range(100, 110))
     log.path.write_bytes(content)
@@ -126,16 +126,16 @@ def test_a_file_is_not_taken_for_another_that_got_its_inode(tmp_path: Path):
         next(read_rest(source, position, 0))
 
 
-def test_a_log_that_was_copied_and_cut_is_read_on_in_the_copy(tmp_path: Path):
+def test_a_log_copied_and_truncated_is_continued_in_the_copy(tmp_path: Path):
     log, source, position = start_log(tmp_path / "app.log")
     log.write(2)
-    log.numbered(1).write_bytes(log.path.read_bytes())
+    log.rotated_path(1).write_bytes(log.path.read_bytes())
     log.path.write_bytes(b"")
     log.write(3)
     assert parse_numbers(read_until_quiet(read_rest(source, position, 0))) == [2, 3, 4, 5, 6]
 
 
-def test_a_log_that_was_cut_while_nobody_read_is_read_from_its_start_and_that_is_told(
+def test_a_log_truncated_while_stopped_is_read_from_its_start_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     log, source, position = start_log(tmp_path / "app.log")
@@ -145,7 +145,7 @@ def test_a_log_that_was_cut_while_nobody_read_is_read_from_its_start_and_that_is
     assert "Log truncated while the source was stopped" in caplog.text
 
 
-def test_a_log_that_was_cut_and_became_longer_between_two_looks_is_read_from_its_start(tmp_path: Path):
+def test_a_log_truncated_and_grown_between_polls_is_read_from_its_start(tmp_path: Path):
     path = tmp_path / "app.log"
     log, source = RotatingLog(path), LogTailSource(path, make_json_batch)
     log.write(2)
@@ -171,14 +171,14 @@ def test_a_log_is_followed_through_rotation_and_growth(tmp_path: Path):
         file.write(b'{"n":4}\n')
     path.write_bytes(b'{"n":5}\n')
     assert parse_records(read_until_empty(stream)) == [{"n": 4}, {"n": 5}]
-    again = open_test_source("log", path)
-    assert parse_records(read_until_empty(read_rest(again, third[0].position, 1))) == [{"n": 4}, {"n": 5}]
+    resumed = open_test_source("log", path)
+    assert parse_records(read_until_empty(read_rest(resumed, third[0].position, 1))) == [{"n": 4}, {"n": 5}]
     (tmp_path / "app.log.1").unlink()
     with pytest.raises(SourceError, match="rotated"):
-        next(again.read(third[0].position))
+        next(resumed.read(third[0].position))
 
 
-def test_a_log_that_is_cut_in_place_is_read_from_its_start(tmp_path: Path):
+def test_a_truncated_log_is_read_from_its_start(tmp_path: Path):
     path = tmp_path / "app.log"
     path.write_bytes(b'{"n":1}\n{"n":2}\n')
     stream = open_test_source("log", path).read(None)

@@ -1,4 +1,4 @@
-"""What stands in a file, value by value: as records have it, or with its bytes and the reason why not."""
+"""Values of files, converted to records or invalid with bytes and reason."""
 
 import json
 import os
@@ -34,7 +34,7 @@ NUMBERS_CONTRACT = Contract(
 NAN, INF = float("nan"), float("inf")
 
 
-def test_text_is_of_the_time_of_its_file_and_the_same_again_from_any_position(tmp_path: Path):
+def test_lines_of_text_have_the_modification_time_of_their_file(tmp_path: Path):
     texts = [f"line {n}" if n % 7 else "" for n in range(6_000)] + ["wört", "no end"]
     path = tmp_path / "book.txt"
     path.write_text("\r\n".join(texts), encoding="utf-8", newline="")
@@ -45,7 +45,7 @@ def test_text_is_of_the_time_of_its_file_and_the_same_again_from_any_position(tm
     check_positions(source, batches)
 
 
-def test_a_line_of_text_that_is_no_utf_8_keeps_its_bytes(tmp_path: Path):
+def test_a_line_that_is_not_utf_8_keeps_its_bytes(tmp_path: Path):
     path = tmp_path / "book.txt"
     path.write_bytes(b"good\n\xff\xfe\n")
     (batch,) = open_test_source("text", path, LINES_CONTRACT).read(None)
@@ -53,7 +53,7 @@ def test_a_line_of_text_that_is_no_utf_8_keeps_its_bytes(tmp_path: Path):
     assert batch.values[1] == b"\xff\xfe"
 
 
-def test_a_broken_row_of_csv_keeps_its_bytes_and_its_reason(tmp_path: Path):
+def test_an_invalid_csv_row_keeps_its_bytes_and_reason(tmp_path: Path):
     path = tmp_path / "file"
     path.write_bytes(
         b"id,device,site,at,temperature\r\n"
@@ -66,7 +66,7 @@ def test_a_broken_row_of_csv_keeps_its_bytes_and_its_reason(tmp_path: Path):
         b"g,d,s,2,\r\n"
     )
     (batch,) = open_test_source("csv", path).read(None)
-    assert {place: error.reason for place, error in batch.invalid.items()} == {
+    assert {index: error.reason for index, error in batch.invalid.items()} == {
         1: "wrong type",
         2: "malformed",
         3: "invalid utf-8",
@@ -77,7 +77,7 @@ def test_a_broken_row_of_csv_keeps_its_bytes_and_its_reason(tmp_path: Path):
     assert json.loads(batch.values[6]) == {"id": "g", "device": "d", "site": "s", "at": 2}
 
 
-def test_what_is_no_number_is_absent_where_it_may_be_and_else_broken(tmp_path: Path):
+def test_nan_is_null_in_an_optional_field_and_invalid_in_a_required_one(tmp_path: Path):
     rows = [
         {"must": 1.5, "may": NAN, "many": [1.0, 2.0]},
         {"must": NAN, "may": 1.0, "many": None},
@@ -88,13 +88,13 @@ def test_what_is_no_number_is_absent_where_it_may_be_and_else_broken(tmp_path: P
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "file")
     (batch,) = open_test_source("parquet", tmp_path / "file", NUMBERS_CONTRACT).read(None)
     assert json.loads(batch.values[0]) == {"must": 1.5, "many": [1.0, 2.0]}
-    assert {place: error.reason for place, error in batch.invalid.items()} == dict.fromkeys(
+    assert {index: error.reason for index, error in batch.invalid.items()} == dict.fromkeys(
         range(1, 5), "wrong type"
     )
     (tmp_path / "csv").write_text("must,may\n1,\nnan,1\n1,inf\n2,NaN\n")
     (batch,) = open_test_source("csv", tmp_path / "csv", NUMBERS_CONTRACT).read(None)
     assert sorted(batch.invalid) == [1, 2]
-    assert [json.loads(batch.values[place]) for place in (0, 3)] == [{"must": 1.0}, {"must": 2.0}]
+    assert [json.loads(batch.values[index]) for index in (0, 3)] == [{"must": 1.0}, {"must": 2.0}]
 
 
 @pytest.mark.parametrize(
@@ -109,26 +109,26 @@ def test_what_is_no_number_is_absent_where_it_may_be_and_else_broken(tmp_path: P
         ("0001-01-01T00:00:00", -62_135_596_800_000),
     ],
 )
-def test_times_in_text_are_numbers_or_as_the_standard_writes_them(text: str, at: int, tmp_path: Path):
+def test_timestamps_in_text_are_numbers_or_iso_8601(text: str, at: int, tmp_path: Path):
     (tmp_path / "csv").write_text(f"must,at\n1,{text}\n")
     (batch,) = open_test_source("csv", tmp_path / "csv", NUMBERS_CONTRACT).read(None)
     assert not batch.invalid
     assert json.loads(batch.values[0])["at"] == at
 
 
-def test_a_date_of_parquet_is_the_beginning_of_its_day(tmp_path: Path):
+def test_a_parquet_date_is_the_start_of_its_day(tmp_path: Path):
     pq.write_table(pa.Table.from_pylist([{"must": 1.0, "at": date(2023, 11, 14)}]), tmp_path / "file")
     (batch,) = open_test_source("parquet", tmp_path / "file", NUMBERS_CONTRACT).read(None)
     assert json.loads(batch.values[0])["at"] == 1_699_920_000_000
 
 
-def test_a_row_that_is_too_large_with_its_key_is_told(tmp_path: Path):
+def test_a_row_too_large_with_its_key_is_invalid(tmp_path: Path):
     rows = [SENSOR_ROWS[0] | {"device": "d" * size} for size in (400_000, 500_000)]
     (batch,) = open_test_source("csv", write_csv(tmp_path / "file", rows)).read(None)
-    assert {place: error.reason for place, error in batch.invalid.items()} == {1: "too large"}
+    assert {index: error.reason for index, error in batch.invalid.items()} == {1: "too large"}
 
 
-def test_a_line_longer_than_any_record_is_cut_and_the_next_one_is_read(tmp_path: Path):
+def test_a_line_longer_than_any_record_is_truncated(tmp_path: Path):
     path = tmp_path / "file"
     path.write_bytes(b"x" * 40_000_000 + b'\n{"id":1}\n')
     batches = open_test_source("json-lines", path).read(None)
@@ -155,5 +155,5 @@ def test_an_access_log_becomes_records(tmp_path: Path):
     )
     assert first.at + 1_000 == second.at == 1_760_129_737_000
     assert (second.user, second.bytes, second.protocol) == (None, None, "HTTP/1.0")
-    assert {place: error.reason for place, error in batch.invalid.items()} == {2: "malformed", 3: "malformed"}
+    assert {index: error.reason for index, error in batch.invalid.items()} == {2: "malformed", 3: "malformed"}
     assert parse_access_log_line(b"\xff").reason == "invalid utf-8"

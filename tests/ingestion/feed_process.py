@@ -1,6 +1,7 @@
-"""A feed in a process of its own, to be killed: broker, ledger folder, topic, end, rate (0: none), seed, file.
+"""Run a feed in its own process, so that tests can kill it.
 
-With a file its lines are sent at the rate; without, readings are made up.
+Arguments: broker, ledger folder, topic, last sequence, rate (0: unlimited), seed, and a file to send; without a
+file, sensor readings are generated.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""A source outside of the source tree is found by `module:Class` or by an entry point, without touching a file."""
+"""Sources outside of the source tree, found by `module:Class` or by an entry point."""
 
 import dataclasses
 import json
@@ -27,7 +27,7 @@ from penstock.ingestion.sources.source_discovery import (
 )
 from penstock.ingestion.topics import ensure_topics
 
-OWN_SOURCE = '''
+USER_SOURCE = '''
 from penstock.ingestion.producer import SourceBatch
 from penstock.ingestion.sources import ReplayableSource, SourceKind, SourceOption
 
@@ -58,11 +58,11 @@ class CounterSource(ReplayableSource, SourceKind):
 
 
 @pytest.fixture
-def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    (tmp_path / "a_package_of_mine.py").write_text(OWN_SOURCE)
+def user_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "user_sources.py").write_text(USER_SOURCE)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "a_package_of_mine", raising=False)
-    return "a_package_of_mine"
+    monkeypatch.delitem(sys.modules, "user_sources", raising=False)
+    return "user_sources"
 
 
 def now_ms() -> int:
@@ -71,11 +71,11 @@ def now_ms() -> int:
 
 @pytest.mark.kafka
 def test_a_source_outside_of_the_tree_is_ingested_and_resumed(
-    broker: LocalBroker, own_module: str, tmp_path: Path
+    broker: LocalBroker, user_module: str, tmp_path: Path
 ):
     contract = dataclasses.replace(load_contract("sensors"), topic="own-source")
     ensure_topics(broker.bootstrap, [contract])
-    name = f"{own_module}:CounterSource"
+    name = f"{user_module}:CounterSource"
 
     def run_feed(count: int | None) -> int:
         source = open_source(name, contract, create_record_format(contract), now_ms, {"limit": "950"})
@@ -89,8 +89,8 @@ def test_a_source_outside_of_the_tree_is_ingested_and_resumed(
     assert read_ledger_state(tmp_path / "ledger").acknowledged_until == 950
 
 
-def test_an_entry_point_gives_a_source_a_name(own_module: str, tmp_path: Path):
-    install_entry_points(tmp_path, counter=f"{own_module}:CounterSource", broken="no_such_module:Source")
+def test_a_source_is_found_by_its_entry_point(user_module: str, tmp_path: Path):
+    install_entry_points(tmp_path, counter=f"{user_module}:CounterSource", broken="no_such_module:Source")
     source_kinds.cache_clear()
     try:
         assert find_source_kind("counter").summarize() == "Readings with ascending ids."
@@ -102,7 +102,7 @@ def test_an_entry_point_gives_a_source_a_name(own_module: str, tmp_path: Path):
 
 
 def install_entry_points(folder: Path, **references: str) -> None:
-    """Make a folder on the import path an installed distribution with these entry points."""
+    """Write the metadata of an installed distribution with these entry points."""
     metadata = folder / "own_sources-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: own-sources\nVersion: 1.0\n")
@@ -110,18 +110,18 @@ def install_entry_points(folder: Path, **references: str) -> None:
     (metadata / "entry_points.txt").write_text(f"[{ENTRY_POINT_GROUP}]\n{lines}")
 
 
-def test_wrong_options_and_classes_are_refused_with_the_fix(own_module: str):
+def test_invalid_options_and_classes_are_refused_with_the_fix(user_module: str):
     contract = load_contract("sensors")
     record_format = create_record_format(contract)
     for name, options, problem in (
-        (f"{own_module}:CounterSource", {}, r"needs the option --limit: The number of records\."),
-        (f"{own_module}:CounterSource", {"limit": "many"}, r"Option --limit: 'many' is invalid"),
+        (f"{user_module}:CounterSource", {}, r"needs the option --limit: The number of records\."),
+        (f"{user_module}:CounterSource", {"limit": "many"}, r"Option --limit: 'many' is invalid"),
         (
-            f"{own_module}:CounterSource",
+            f"{user_module}:CounterSource",
             {"limit": 1, "most": 1},
             r"no option --most .*Options: --limit, --site",
         ),
-        (f"{own_module}:NoSuchSource", {}, "cannot be loaded"),
+        (f"{user_module}:NoSuchSource", {}, "cannot be loaded"),
         ("no_such_module:Source", {}, "cannot be loaded"),
         ("json:JSONDecoder", {}, "Derive the class from SourceKind"),
         ("sensor", {}, "Did you mean 'sensors'"),
@@ -130,7 +130,7 @@ def test_wrong_options_and_classes_are_refused_with_the_fix(own_module: str):
             open_source(name, contract, record_format, now_ms, options)
 
 
-def test_every_kind_and_every_option_has_a_help_text():
+def test_every_source_kind_and_option_has_a_help_text():
     kinds = discover_source_kinds()
     assert {
         "csv",

@@ -33,7 +33,7 @@ def add_unit_field(*, required: bool) -> Contract:
     )
 
 
-def test_a_registry_over_http_answers_as_the_one_in_its_folder(tmp_path: Path):
+def test_an_http_registry_answers_like_a_file_registry(tmp_path: Path):
     with run_registry_server(tmp_path) as url:
         over_http, in_folder = open_registry(url), FileRegistry(tmp_path)
         assert over_http.list_versions("sensors-value") == ()
@@ -47,19 +47,21 @@ def test_a_registry_over_http_answers_as_the_one_in_its_folder(tmp_path: Path):
             register_contract(over_http, add_unit_field(required=True))
 
 
-def test_a_public_serialiser_reads_what_we_encode_and_writes_what_we_take(tmp_path: Path):
+def test_records_are_compatible_with_the_confluent_serializer(tmp_path: Path):
     with run_registry_server(tmp_path) as url:
-        form = create_record_format(SENSORS_AVRO, open_registry(url))
-        ours = form.checker.check(SourceBatch([json.dumps(RECORD).encode()])).values[0]
-        theirs = SchemaRegistryClient({"url": url})
+        record_format = create_record_format(SENSORS_AVRO, open_registry(url))
+        encoded = record_format.checker.check(SourceBatch([json.dumps(RECORD).encode()])).values[0]
+        client = SchemaRegistryClient({"url": url})
         context = SerializationContext("sensors", MessageField.VALUE)
-        assert AvroDeserializer(theirs)(ours, context) == RECORD
+        assert AvroDeserializer(client)(encoded, context) == RECORD
         schema = json.dumps(to_avro_schema(SENSORS_AVRO))
-        written = AvroSerializer(theirs, schema)(RECORD, context)
-        assert written == ours
-        assert msgspec.to_builtins(form.decode(written)) == {k: v for k, v in RECORD.items() if v is not None}
-        checked = form.checker.check(SourceBatch([written], is_encoded=True))
-        assert (checked.keys, checked.invalid) == (["dö".encode()], {})
+        written = AvroSerializer(client, schema)(RECORD, context)
+        assert written == encoded
+        assert msgspec.to_builtins(record_format.decode(written)) == {
+            k: v for k, v in RECORD.items() if v is not None
+        }
+        batch = record_format.checker.check(SourceBatch([written], is_encoded=True))
+        assert (batch.keys, batch.invalid) == (["dö".encode()], {})
 
 
 def test_an_unreachable_registry_is_reported_with_its_address():

@@ -40,7 +40,7 @@ INVALID_RECORDS = {
 
 
 class ListSource(ReplayableSource):
-    """A source of given values, in batches of a size."""
+    """A source of the values of a list."""
 
     def __init__(self, values: list[bytes], size: int = 700, encoded: bool = False) -> None:
         self.description = "given values"
@@ -73,54 +73,55 @@ def run_feed(
     return Feed(source, contract, broker.bootstrap, ledger, next_tick).run(Event(), limits=limits)
 
 
-def test_broken_records_go_to_the_dead_letters_with_the_reason_and_their_bytes(
-    broker: LocalBroker, tmp_path: Path
-):
+def test_invalid_records_become_dead_letters_with_reason_and_bytes(broker: LocalBroker, tmp_path: Path):
     contract = create_topic(broker, "broken")
     values = [VALID_RECORD % (n, n % 5) for n in range(5_000)]
-    for place, value in enumerate(INVALID_RECORDS):
-        values.insert(place * 600, value)
+    for number, value in enumerate(INVALID_RECORDS):
+        values.insert(number * 600, value)
     summary = run_feed(broker, contract, ListSource(values), tmp_path / "feed")
     assert (summary.acknowledged_records, summary.dead_letters) == (len(values), len(INVALID_RECORDS))
-    good, dead = read_topic(broker.bootstrap, "broken"), read_topic(broker.bootstrap, "broken.dead-letters")
+    delivered, dead = (
+        read_topic(broker.bootstrap, "broken"),
+        read_topic(broker.bootstrap, "broken.dead-letters"),
+    )
     assert {record.value: record.headers["penstock-reason"].decode() for record in dead} == INVALID_RECORDS
-    assert sorted(record.value for record in good) == sorted(v for v in values if v not in INVALID_RECORDS)
-    at = {(a.topic, a.partition, a.offset): a.sequence for a in read_addresses(tmp_path / "feed")}
+    assert sorted(record.value for record in delivered) == sorted(
+        v for v in values if v not in INVALID_RECORDS
+    )
+    sequences = {(a.topic, a.partition, a.offset): a.sequence for a in read_addresses(tmp_path / "feed")}
     for record in dead:
-        assert values[at["broken.dead-letters", record.partition, record.offset]] == record.value
+        assert values[sequences["broken.dead-letters", record.partition, record.offset]] == record.value
         assert record.headers["penstock-producer"] == b"feed"
 
 
-def test_broken_avro_goes_to_the_dead_letters_with_its_bytes(broker: LocalBroker, tmp_path: Path):
+def test_invalid_avro_becomes_dead_letters_with_its_bytes(broker: LocalBroker, tmp_path: Path):
     contract = dataclasses.replace(create_topic(broker, "broken-avro"), encoding="avro")
     registry = FileRegistry(tmp_path / "registry")
-    form = create_record_format(contract, registry)
-    made = [
-        form.encode(record)
+    record_format = create_record_format(contract, registry)
+    encoded = [
+        record_format.encode(record)
         for record in islice(SensorGenerator(1).generate_records(0, make_even_send_times(0, 10)), 2_000)
     ]
-    broken = {
-        made[0][:-1]: "malformed",
-        b"\0\0\0\0\7" + made[0][5:]: "wrong schema",
-        b"\1" + made[0][1:]: "wrong schema",
-        made[0] + b"x" * 10_000_000: "too large",
-        made[0].replace(b"device", b"\xff\xfevice"): "invalid utf-8",
+    invalid = {
+        encoded[0][:-1]: "malformed",
+        b"\0\0\0\0\7" + encoded[0][5:]: "wrong schema",
+        b"\1" + encoded[0][1:]: "wrong schema",
+        encoded[0] + b"x" * 10_000_000: "too large",
+        encoded[0].replace(b"device", b"\xff\xfevice"): "invalid utf-8",
     }
-    values = list(made)
-    for place, value in enumerate(broken):
-        values.insert(place * 300, value)
+    values = list(encoded)
+    for number, value in enumerate(invalid):
+        values.insert(number * 300, value)
     source = ListSource(values, encoded=True)
     feed = Feed(source, contract, broker.bootstrap, tmp_path / "feed", next_tick, registry)
     summary = feed.run(Event(), limits=FeedLimits(finish_ms=10**9))
-    assert (summary.acknowledged_records, summary.dead_letters) == (len(values), len(broken))
+    assert (summary.acknowledged_records, summary.dead_letters) == (len(values), len(invalid))
     dead = read_topic(broker.bootstrap, "broken-avro.dead-letters")
-    assert {record.value: record.headers["penstock-reason"].decode() for record in dead} == broken
-    assert sorted(record.value for record in read_topic(broker.bootstrap, "broken-avro")) == sorted(made)
+    assert {record.value: record.headers["penstock-reason"].decode() for record in dead} == invalid
+    assert sorted(record.value for record in read_topic(broker.bootstrap, "broken-avro")) == sorted(encoded)
 
 
-def test_a_record_that_the_broker_refuses_stops_the_feed_with_the_sequence_it_reached(
-    broker: LocalBroker, tmp_path: Path
-):
+def test_a_record_that_the_broker_refuses_stops_the_feed_at_its_sequence(broker: LocalBroker, tmp_path: Path):
     small = dataclasses.replace(
         load_contract("sensors"),
         topic="small",
@@ -136,40 +137,39 @@ def test_a_record_that_the_broker_refuses_stops_the_feed_with_the_sequence_it_re
     assert (
         stopped.value.acknowledged_until == read_ledger_state(tmp_path / "feed").acknowledged_until <= 1_200
     )
-    roomy = dataclasses.replace(small, layout=TopicLayout(settings=(("max.message.bytes", "2000000"),)))
-    ensure_topics(broker.bootstrap, [roomy])
-    assert run_feed(broker, roomy, source, tmp_path / "feed").acknowledged_until == 2_000
+    larger = dataclasses.replace(small, layout=TopicLayout(settings=(("max.message.bytes", "2000000"),)))
+    ensure_topics(broker.bootstrap, [larger])
+    assert run_feed(broker, larger, source, tmp_path / "feed").acknowledged_until == 2_000
     assert sorted(map(int, parse_ids(read_topic(broker.bootstrap, "small")))) == list(range(2_000))
 
 
-def test_whatever_its_contract_lets_pass_the_topic_takes_with_its_key(broker: LocalBroker, tmp_path: Path):
+def test_a_topic_accepts_the_largest_record_of_its_contract(broker: LocalBroker, tmp_path: Path):
     contract = dataclasses.replace(load_contract("sensors"), topic="heavy", max_bytes=3_000_000)
     ensure_topics(broker.bootstrap, [contract])
-    chance = random.Random(2)
+    rng = random.Random(2)
 
     def record(device_bytes: int, site_bytes: int) -> bytes:
-        device, site = (chance.randbytes(size // 2).hex() for size in (device_bytes, site_bytes))
+        device, site = (rng.randbytes(size // 2).hex() for size in (device_bytes, site_bytes))
         return b'{"id":"x","device":"%s","site":"%s","at":1}' % (device.encode(), site.encode())
 
     rest = len(record(0, 0))
     fits = [record(1_400_000, 200_000 - rest), record(0, 3_000_000 - rest)]
-    # One byte more than the contract allows in all, one that is too large with its key alone, and one too large
-    # also for the dead letters.
+    # One byte too large with its key, too large by its key alone, and too large even for the dead letters.
     refused = [record(1_400_000, 200_002 - rest), record(1_600_000, 0), b"x" * 40_000_000]
     values = [*fits, *refused, VALID_RECORD % (1, 1)]
     summary = run_feed(broker, contract, ListSource(values), tmp_path / "feed")
     assert (summary.acknowledged_records, summary.dead_letters) == (6, 3)
     assert {record.value for record in read_topic(broker.bootstrap, "heavy")} == {*fits, values[-1]}
-    first, second, cut = read_topic(broker.bootstrap, "heavy.dead-letters")
+    first, second, truncated = read_topic(broker.bootstrap, "heavy.dead-letters")
     assert [first.value, second.value] == refused[:2]
-    assert {letter.headers["penstock-reason"] for letter in (first, second, cut)} == {b"too large"}
+    assert {letter.headers["penstock-reason"] for letter in (first, second, truncated)} == {b"too large"}
     assert "penstock-original-bytes" not in first.headers
-    assert cut.headers["penstock-original-bytes"] == b"40000000"
-    assert len(cut.value) > 33_000_000
-    assert cut.value == b"x" * len(cut.value)
+    assert truncated.headers["penstock-original-bytes"] == b"40000000"
+    assert len(truncated.value) > 33_000_000
+    assert truncated.value == b"x" * len(truncated.value)
 
 
-def test_a_partitioner_cannot_change_while_records_are_in_doubt(broker: LocalBroker, tmp_path: Path):
+def test_a_partitioner_cannot_change_while_intents_are_pending(broker: LocalBroker, tmp_path: Path):
     contract = create_topic(broker, "routed")
     source = ListSource([VALID_RECORD % (n, n % 5) for n in range(900)], size=300)
     run_feed(broker, contract, source, tmp_path / "feed", count=300)
@@ -196,7 +196,7 @@ def test_a_second_run_continues_where_the_first_stopped(broker: LocalBroker, tmp
     assert sorted(map(int, parse_ids(read_topic(broker.bootstrap, "continued")))) == list(range(3_000))
 
 
-def test_two_producers_of_one_topic_know_their_own_addresses(broker: LocalBroker, tmp_path: Path):
+def test_two_producers_of_one_topic_record_their_own_addresses(broker: LocalBroker, tmp_path: Path):
     contract = create_topic(broker, "shared")
     feeds = [
         Feed(
@@ -219,11 +219,11 @@ def test_two_producers_of_one_topic_know_their_own_addresses(broker: LocalBroker
         thread.start()
     for thread in threads:
         thread.join()
-    at = {(r.partition, r.offset): json.loads(r.value)["id"] for r in read_topic(broker.bootstrap, "shared")}
+    ids = {(r.partition, r.offset): json.loads(r.value)["id"] for r in read_topic(broker.bootstrap, "shared")}
     for seed in (1, 2):
         for address in read_addresses(tmp_path / str(seed)):
-            assert at.pop((address.partition, address.offset)) == f"{seed}-{address.sequence}"
-    assert at == {}
+            assert ids.pop((address.partition, address.offset)) == f"{seed}-{address.sequence}"
+    assert ids == {}
 
 
 def test_a_ledger_has_one_writer(tmp_path: Path):
@@ -234,7 +234,7 @@ def test_a_ledger_has_one_writer(tmp_path: Path):
     DeliveryLedger(tmp_path / "feed", next_tick).close(clean=True)
 
 
-def test_a_name_used_for_another_source_is_refused(broker: LocalBroker, tmp_path: Path):
+def test_a_ledger_of_another_source_is_refused(broker: LocalBroker, tmp_path: Path):
     contract = create_topic(broker, "named")
     run_feed(broker, contract, ListSource([VALID_RECORD % (1, 1)]), tmp_path / "feed")
     with pytest.raises(LedgerError, match="given values"):

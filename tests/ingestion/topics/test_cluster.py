@@ -26,14 +26,14 @@ def make_contract(name: str, **layout: object) -> Contract:
 def plan_actions(
     broker: LocalBroker, declared: Contract, destroy: tuple[str, ...] = ()
 ) -> list[tuple[str, str]]:
-    """What a plan would do; topics of other tests are not declared here, and left alone."""
+    """List the changes that a plan has for one contract."""
     return [
         (change.action, change.topic)
         for change in plan_cluster_changes(broker.bootstrap, [declared], "local", destroy).changes
     ]
 
 
-def test_a_topic_grows_and_is_configured_and_then_nothing_is_left_to_do(broker: LocalBroker):
+def test_a_topic_is_grown_and_configured_once(broker: LocalBroker):
     first, later = (
         make_contract("grown", partitions=2),
         make_contract("grown", partitions=5, compacted=False, retention_ms=-1),
@@ -45,11 +45,11 @@ def test_a_topic_grows_and_is_configured_and_then_nothing_is_left_to_do(broker: 
     assert [change.action for change in plan.changes] == ["grow", "configure", "configure"]
     apply_topic_plan(broker.bootstrap, plan)
     assert plan_actions(broker, later) == []
-    found = read_cluster_topics(broker.bootstrap, ["retention.ms"])["grown"]
-    assert (found.partitions, found.settings) == (5, (("retention.ms", "-1"),))
+    topic = read_cluster_topics(broker.bootstrap, ["retention.ms"])["grown"]
+    assert (topic.partitions, topic.settings) == (5, (("retention.ms", "-1"),))
 
 
-def test_a_setting_that_is_no_longer_declared_goes_back_to_the_default(broker: LocalBroker):
+def test_a_removed_setting_is_reset_to_its_default(broker: LocalBroker):
     before = make_contract("settled", settings=(("segment.ms", "60000"), ("min.insync.replicas", "1")))
     ensure_topics(broker.bootstrap, [before])
     assert plan_actions(broker, before) == []
@@ -63,7 +63,7 @@ def test_a_setting_that_is_no_longer_declared_goes_back_to_the_default(broker: L
     }
 
 
-def test_what_would_destroy_records_is_refused_whole_without_the_name(broker: LocalBroker):
+def test_a_destructive_plan_is_refused_without_the_topic_name(broker: LocalBroker):
     wide, narrow = (
         make_contract("narrowed", partitions=4),
         make_contract("narrowed", partitions=1, retention_ms=60_000),
@@ -79,7 +79,7 @@ def test_what_would_destroy_records_is_refused_whole_without_the_name(broker: Lo
     assert read_topic(broker.bootstrap, "narrowed") == []
 
 
-def test_an_undeclared_topic_is_deleted_by_name_only(broker: LocalBroker):
+def test_an_undeclared_topic_is_deleted_only_by_name(broker: LocalBroker):
     ensure_topics(broker.bootstrap, [make_contract("old"), make_contract("kept")])
     plan = plan_cluster_changes(broker.bootstrap, [make_contract("kept")], allow_destroy=["old"])
     assert [(change.action, change.topic) for change in plan.destructive_changes] == [("delete", "old")]
@@ -88,20 +88,20 @@ def test_an_undeclared_topic_is_deleted_by_name_only(broker: LocalBroker):
     assert "old" not in read_cluster_topics(broker.bootstrap)
 
 
-def test_said_again_nothing_is_changed(broker: LocalBroker):
+def test_ensuring_topics_again_changes_nothing(broker: LocalBroker):
     declared = make_contract("again", partitions=2)
     assert len(ensure_topics(broker.bootstrap, [declared])) == 2
     assert ensure_topics(broker.bootstrap, [declared]) == ()
 
 
-def test_more_replicas_than_brokers_is_said_with_the_topic(broker: LocalBroker):
+def test_more_replicas_than_brokers_are_refused_with_the_topic(broker: LocalBroker):
     with pytest.raises(TopicAdminError, match="replicated"):
         ensure_topics(
             broker.bootstrap, [dataclasses.replace(make_contract("replicated"), layout=TopicLayout(1, 3))]
         )
 
 
-def test_a_broker_that_is_not_there_is_said(unused_port: int):
+def test_an_unreachable_broker_is_reported(unused_port: int):
     with pytest.raises(TopicAdminError, match="Check that the broker is up"):
         read_cluster_topics(f"127.0.0.1:{unused_port}", timeout_s=1.0)
 

@@ -1,4 +1,4 @@
-"""Contracts under names of their own, so that tests share a broker and no topic."""
+"""Contracts with other topic names, so that tests can share a broker."""
 
 import dataclasses
 

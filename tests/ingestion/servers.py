@@ -1,4 +1,4 @@
-"""Small servers for tests: lines over TCP as `nc -lk` sends them, and events over HTTP."""
+"""Servers of lines over TCP and of events over HTTP, and a feed in a thread."""
 
 import itertools
 import socket
@@ -13,7 +13,7 @@ from penstock.ingestion.feed import Feed, FeedLimits, FeedSummary
 
 @contextmanager
 def run_line_server(serve: Callable[[socket.socket], None]) -> Iterator[int]:
-    """Run `serve` for each client in turn, and yield the port."""
+    """Run `serve` for one client after the other; yield the port."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def accept() -> None:
@@ -37,7 +37,7 @@ def run_line_server(serve: Callable[[socket.socket], None]) -> Iterator[int]:
 
 @contextmanager
 def run_event_server(events: list[bytes]) -> Iterator[str]:
-    """Serve numbered events after `Last-Event-ID`: the first 500 of all, and 500 more with each connection."""
+    """Serve numbered events after `Last-Event-ID`; each connection can read 500 events further."""
     connections = itertools.count(1)
 
     class Handler(BaseHTTPRequestHandler):
@@ -64,7 +64,7 @@ def run_event_server(events: list[bytes]) -> Iterator[str]:
 
 @contextmanager
 def run_http_server(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
-    """Answer requests by a handler, in threads, and yield the address."""
+    """Run an HTTP server with a thread for each request; yield its address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -77,7 +77,7 @@ def run_http_server(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
 
 
 class RunningFeed:
-    """A feed in a thread, ended in order with the `with` block."""
+    """A feed in a thread, stopped at the end of the `with` block."""
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
@@ -89,7 +89,7 @@ class RunningFeed:
     def _run(self) -> None:
         try:
             self.summary = self._feed.run(self._stop, limits=FeedLimits(finish_ms=30_000))
-        except BaseException as error:  # noqa: BLE001 - handed to the test
+        except BaseException as error:  # noqa: BLE001 - raised in the test
             self.error = error
 
     def __enter__(self) -> Self:

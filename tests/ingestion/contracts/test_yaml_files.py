@@ -1,4 +1,4 @@
-"""A YAML file with a duplicate key is refused, because one of the two values would be lost."""
+"""Duplicate keys in YAML files are refused, because one of the values would be lost."""
 
 from pathlib import Path
 

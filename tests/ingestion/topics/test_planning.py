@@ -23,22 +23,22 @@ def test_each_contract_declares_its_topic_and_its_dead_letters():
     assert [spec.name for spec in DECLARED_SPECS] == ["sensors", "sensors.dead-letters"]
 
 
-@pytest.mark.parametrize(("max_bytes", "taken"), [(900_000, 1_048_588), (5_000_000, 5_001_024)])
-def test_a_topic_takes_what_its_contract_lets_pass(max_bytes: int, taken: int):
+@pytest.mark.parametrize(("max_bytes", "topic_max_bytes"), [(900_000, 1_048_588), (5_000_000, 5_001_024)])
+def test_a_topic_accepts_the_largest_record_of_its_contract(max_bytes: int, topic_max_bytes: int):
     topic, _ = build_topic_specs([dataclasses.replace(load_contract("sensors"), max_bytes=max_bytes)])
-    assert dict(topic.settings)["max.message.bytes"] == str(taken)
+    assert dict(topic.settings)["max.message.bytes"] == str(topic_max_bytes)
 
 
-def test_a_cluster_that_is_as_declared_needs_nothing():
+def test_a_cluster_as_declared_needs_no_change():
     assert plan_topics(DECLARED_SPECS, EXISTING_SPECS).changes == ()
 
 
-def test_an_empty_cluster_gets_every_topic():
+def test_every_topic_is_created_in_an_empty_cluster():
     assert [change.action for change in plan_topics(DECLARED_SPECS, {}).changes] == ["create", "create"]
 
 
 @pytest.mark.parametrize(
-    ("found", "action", "destroys"),
+    ("existing", "action", "destroys"),
     [
         (change_spec(partitions=1), "grow", False),
         (change_spec(partitions=9), "recreate", True),
@@ -49,15 +49,15 @@ def test_an_empty_cluster_gets_every_topic():
         (change_spec(settings={"cleanup.policy": "compact"}), "configure", True),
     ],
 )
-def test_a_step_that_loses_records_is_marked(found: dict[str, TopicSpec], action: str, destroys: bool):
-    (change,) = plan_topics(DECLARED_SPECS, found).changes
+def test_a_change_that_loses_records_is_marked(existing: dict[str, TopicSpec], action: str, destroys: bool):
+    (change,) = plan_topics(DECLARED_SPECS, existing).changes
     assert (change.action, change.data_loss is not None) == (action, destroys)
 
 
-def test_an_undeclared_topic_is_listed_and_only_deleted_by_name():
-    found = EXISTING_SPECS | {"old": TopicSpec("old", 1, 1, ())}
-    assert plan_topics(DECLARED_SPECS, found).undeclared == ("old",)
-    plan = plan_topics(DECLARED_SPECS, found, allow_destroy=["old"])
+def test_an_undeclared_topic_is_listed_and_deleted_only_by_name():
+    existing = EXISTING_SPECS | {"old": TopicSpec("old", 1, 1, ())}
+    assert plan_topics(DECLARED_SPECS, existing).undeclared == ("old",)
+    plan = plan_topics(DECLARED_SPECS, existing, allow_destroy=["old"])
     assert [(change.action, change.topic) for change in plan.destructive_changes] == [("delete", "old")]
 
 
@@ -69,12 +69,10 @@ def test_an_undeclared_topic_is_listed_and_only_deleted_by_name():
         ("sensors.dead-letters", ("cleanup.policy", "compact"), True),
     ],
 )
-def test_what_is_set_on_a_topic_and_not_declared_goes_back_to_the_default(
-    topic: str, override: tuple[str, str], destroys: bool
-):
+def test_an_undeclared_setting_is_reset_to_its_default(topic: str, override: tuple[str, str], destroys: bool):
     spec = EXISTING_SPECS[topic]
-    found = EXISTING_SPECS | {topic: dataclasses.replace(spec, overrides=(override, *spec.settings))}
-    (change,) = plan_topics(DECLARED_SPECS, found).changes
+    existing = EXISTING_SPECS | {topic: dataclasses.replace(spec, overrides=(override, *spec.settings))}
+    (change,) = plan_topics(DECLARED_SPECS, existing).changes
     assert (change.action, change.topic) == ("configure", topic)
     assert change.differences == ((*override, RESET_TO_DEFAULT),)
     assert (change.data_loss is not None) == destroys

@@ -1,4 +1,4 @@
-"""A source returns its records, and the same records again from each of its positions."""
+"""Sources of record files, read from the start and again from each position."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from penstock.ingestion.sources.source_discovery import list_source_kinds
 
 
 @pytest.mark.parametrize("kind", FILE_WRITERS)
-def test_a_file_gives_its_records_and_the_same_again_from_any_position(kind: str, tmp_path: Path):
+def test_a_file_is_read_again_from_any_position(kind: str, tmp_path: Path):
     source = open_test_source(kind, FILE_WRITERS[kind](tmp_path / "file", SENSOR_ROWS))
     batches = list(source.read(None))
     assert parse_rows(batches) == SENSOR_ROWS
@@ -29,7 +29,7 @@ def test_a_file_gives_its_records_and_the_same_again_from_any_position(kind: str
 
 
 @pytest.mark.parametrize("kind", FILE_WRITERS)
-def test_new_files_of_a_folder_are_read_once_also_after_a_restart(kind: str, tmp_path: Path):
+def test_new_files_of_a_folder_are_read_once_across_restarts(kind: str, tmp_path: Path):
     folder, index = tmp_path / "in", tmp_path / "index"
     folder.mkdir()
     FILE_WRITERS[kind](folder / "z", SENSOR_ROWS[:3_000])
@@ -43,13 +43,13 @@ def test_new_files_of_a_folder_are_read_once_also_after_a_restart(kind: str, tmp
     second = read_until_empty(stream)
     assert parse_rows(second) == SENSOR_ROWS[3_000:4_000]
     FILE_WRITERS[kind](folder / "0", SENSOR_ROWS[4_000:5_000])
-    again = open_test_source(kind, folder, follow=True, index=index)
-    rest = read_until_empty(read_rest(again, second[-1].position, len(second[-1])))
+    resumed = open_test_source(kind, folder, follow=True, index=index)
+    rest = read_until_empty(read_rest(resumed, second[-1].position, len(second[-1])))
     assert parse_rows(rest) == SENSOR_ROWS[4_000:5_000]
 
 
 @pytest.mark.parametrize("kind", FILE_WRITERS)
-def test_a_batch_holds_no_more_than_some_megabytes(kind: str, tmp_path: Path):
+def test_a_batch_has_a_maximum_size(kind: str, tmp_path: Path):
     rows = [row | {"site": f"{n}" * 200_000} for n, row in enumerate(SENSOR_ROWS[:60])]
     source = open_test_source(kind, FILE_WRITERS[kind](tmp_path / "file", rows))
     batches = list(source.read(None))
@@ -64,16 +64,16 @@ def test_a_deleted_file_does_not_stop_the_batches_after_it(kind: str, tmp_path: 
     folder.mkdir()
     FILE_WRITERS[kind](folder / "a", SENSOR_ROWS[:6_000])
     first, second = read_until_empty(open_test_source(kind, folder, follow=True, index=index).read(None))[-2:]
-    again = open_test_source(kind, folder, follow=True, index=index)
-    assert parse_rows(read_until_empty(read_rest(again, first.position_after, 0))) == parse_rows([second])
+    resumed = open_test_source(kind, folder, follow=True, index=index)
+    assert parse_rows(read_until_empty(read_rest(resumed, first.position_after, 0))) == parse_rows([second])
     (folder / "a").unlink()
     FILE_WRITERS[kind](folder / "b", SENSOR_ROWS[7_000:8_000])
-    again = open_test_source(kind, folder, follow=True, index=index)
+    resumed = open_test_source(kind, folder, follow=True, index=index)
     assert (
-        parse_rows(read_until_empty(read_rest(again, second.position_after, 0))) == SENSOR_ROWS[7_000:8_000]
+        parse_rows(read_until_empty(read_rest(resumed, second.position_after, 0))) == SENSOR_ROWS[7_000:8_000]
     )
     with pytest.raises(SourceError, match="Restore it"):
-        next(read_rest(again, first.position_after, 0))
+        next(read_rest(resumed, first.position_after, 0))
 
 
 @pytest.mark.parametrize("kind", FILE_WRITERS)

@@ -1,4 +1,4 @@
-"""A producer, or its broker, dies at any moment: what is acknowledged is there, once, in order."""
+"""Killed producers and brokers: each acknowledged record is delivered once, in order."""
 
 import dataclasses
 import json
@@ -24,11 +24,11 @@ from penstock.ingestion.ledger.reader import list_segments
 from penstock.ingestion.topics import ensure_topics
 
 pytestmark = pytest.mark.kafka
-FEED_SCRIPT = Path(__file__).with_name("feeding.py")
+FEED_SCRIPT = Path(__file__).with_name("feed_process.py")
 KILL_ROUNDS = int(os.environ.get("KILL_ROUNDS", "12"))
 
 
-def make_topic(broker: LocalBroker, name: str) -> None:
+def create_topic(broker: LocalBroker, name: str) -> None:
     ensure_topics(broker.bootstrap, [dataclasses.replace(load_contract("sensors"), topic=name)])
 
 
@@ -49,32 +49,35 @@ def start_feed(
 
 
 def check_delivery(records: list[TopicRecord], ledger: Path, expected: int) -> None:
-    """The ledger's addresses and the topic's records are the same, each sequence once, in order per key."""
-    at = {(record.partition, record.offset): record for record in records}
+    """Check that ledger and topic agree: each sequence once, in order within its key."""
+    records_by_offset = {(record.partition, record.offset): record for record in records}
     addresses = list(read_addresses(ledger))
     assert [address.sequence for address in addresses] == list(range(expected))
     assert len(records) == expected
     for address in addresses:
-        assert json.loads(at[address.partition, address.offset].value)["id"] == f"7-{address.sequence}"
+        assert (
+            json.loads(records_by_offset[address.partition, address.offset].value)["id"]
+            == f"7-{address.sequence}"
+        )
     sequences = defaultdict(list)
     for record in records:
         sequences[record.key].append(int(json.loads(record.value)["id"].split("-")[1]))
-    assert all(found == sorted(found) for found in sequences.values())
+    assert all(numbers == sorted(numbers) for numbers in sequences.values())
 
 
 @pytest.mark.timeout(900)
-def test_a_producer_killed_at_random_moments_delivers_each_record_once(broker: LocalBroker, tmp_path: Path):
-    make_topic(broker, "killed")
-    ledger, chance = tmp_path / "feed", random.Random(20_261_118)
+def test_a_producer_killed_at_random_times_delivers_each_record_once(broker: LocalBroker, tmp_path: Path):
+    create_topic(broker, "killed")
+    ledger, rng = tmp_path / "feed", random.Random(20_261_118)
     sent = -1
     for _ in range(KILL_ROUNDS):
         process = start_feed(broker, ledger, "killed", until=10_000_000)
-        if chance.random() < 0.25:
+        if rng.random() < 0.25:
             wait_until_recovering(ledger, process)
         else:
             wait_until_sending(ledger, process, sent)
         with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(chance.random() * 0.2)
+            process.wait(rng.random() * 0.2)
         process.send_signal(signal.SIGKILL)
         process.communicate()
         last = read_ledger_state(ledger).last_intent
@@ -85,14 +88,14 @@ def test_a_producer_killed_at_random_moments_delivers_each_record_once(broker: L
     check_delivery(read_topic(broker.bootstrap, "killed"), ledger, total)
 
 
-def test_a_file_sent_at_a_rate_goes_on_after_each_kill(broker: LocalBroker, tmp_path: Path):
-    make_topic(broker, "paced")
+def test_a_paced_file_resumes_after_each_kill(broker: LocalBroker, tmp_path: Path):
+    create_topic(broker, "paced")
     ledger, file, number = tmp_path / "feed", tmp_path / "readings", 12_000
     reading = '{"id":"7-%d","device":"d%d","site":"s","at":1700000000000,"temperature":21.5}\n'
     file.write_text("".join(reading % (n, n % 5) for n in range(number)))
-    for moment in (1_000, 5_500):
+    for sequence in (1_000, 5_500):
         process = start_feed(broker, ledger, "paced", number, 4_000, file)
-        wait_until_reached(ledger, process, moment)
+        wait_until_reached(ledger, process, sequence)
         process.kill()
         process.communicate()
     process = start_feed(broker, ledger, "paced", number, 4_000, file)
@@ -101,7 +104,7 @@ def test_a_file_sent_at_a_rate_goes_on_after_each_kill(broker: LocalBroker, tmp_
 
 
 def wait_until_recovering(ledger: Path, process: subprocess.Popen[str]) -> None:
-    """Wait for the first word of a new producer, which may still be busy with what the one before it left."""
+    """Wait until a new producer writes to its ledger, while it may still recover."""
     before = count_ledger_bytes(ledger)
     wait_while_running(process, lambda: count_ledger_bytes(ledger) > before)
 
@@ -111,13 +114,13 @@ def count_ledger_bytes(ledger: Path) -> int:
 
 
 def wait_until_sending(ledger: Path, process: subprocess.Popen[str], sent: int) -> None:
-    """Wait until records are in flight that no producer before has sent."""
+    """Wait until records after `sent` are in flight."""
 
-    def sends() -> bool:
+    def has_new_intent() -> bool:
         intents = read_ledger_state(ledger).pending_intents
         return bool(intents) and intents[-1].first_sequence > sent
 
-    wait_while_running(process, sends)
+    wait_while_running(process, has_new_intent)
 
 
 def wait_until_reached(ledger: Path, process: subprocess.Popen[str], sequence: int) -> None:
@@ -125,29 +128,27 @@ def wait_until_reached(ledger: Path, process: subprocess.Popen[str], sequence: i
 
 
 def wait_while_running(process: subprocess.Popen[str], condition: Callable[[], bool]) -> None:
-    def so() -> bool:
+    def is_met() -> bool:
         assert process.poll() is None, "the feed ended by itself"
         return condition()
 
-    wait_until(so, 60, "the feed")
+    wait_until(is_met, 60, "the feed")
 
 
-def test_a_broker_killed_and_restarted_under_load_costs_no_record(own_broker: LocalBroker, tmp_path: Path):
-    make_topic(own_broker, "load")
+def test_a_broker_killed_under_load_loses_no_record(own_broker: LocalBroker, tmp_path: Path):
+    create_topic(own_broker, "load")
     ledger = tmp_path / "feed"
     process = start_feed(own_broker, ledger, "load", until=24_000, rate=5_000)
-    for moment in (4_000, 12_000):
-        wait_until_reached(ledger, process, moment)
+    for sequence in (4_000, 12_000):
+        wait_until_reached(ledger, process, sequence)
         own_broker.kill()
         own_broker.start()
     assert process.communicate(timeout=90)[0].split() == ["24000", "True"]
     check_delivery(read_topic(own_broker.bootstrap, "load"), ledger, 24_000)
 
 
-def test_a_producer_stopped_while_the_broker_is_away_ends_and_is_resumed(
-    own_broker: LocalBroker, tmp_path: Path
-):
-    make_topic(own_broker, "away")
+def test_a_producer_stopped_without_its_broker_ends_and_resumes(own_broker: LocalBroker, tmp_path: Path):
+    create_topic(own_broker, "away")
     ledger = tmp_path / "feed"
     process = start_feed(own_broker, ledger, "away", until=20_000, rate=4_000)
     wait_until_reached(ledger, process, 2_000)
@@ -160,10 +161,10 @@ def test_a_producer_stopped_while_the_broker_is_away_ends_and_is_resumed(
     check_delivery(read_topic(own_broker.bootstrap, "away"), ledger, 20_000)
 
 
-def test_a_producer_stopped_while_it_settles_and_the_broker_is_away_ends_and_is_resumed(
+def test_a_producer_stopped_in_recovery_without_its_broker_ends_and_resumes(
     own_broker: LocalBroker, tmp_path: Path
 ):
-    make_topic(own_broker, "doubts")
+    create_topic(own_broker, "doubts")
     ledger = tmp_path / "feed"
     process = start_feed(own_broker, ledger, "doubts", until=10_000_000)
     wait_until_sending(ledger, process, -1)
@@ -171,7 +172,7 @@ def test_a_producer_stopped_while_it_settles_and_the_broker_is_away_ends_and_is_
     process.communicate()
     own_broker.kill()
     if not read_ledger_state(ledger).pending_intents:
-        leave_one_in_doubt(ledger)
+        record_unsent_intent(ledger)
     process = start_feed(own_broker, ledger, "doubts", until=10_000_000)
     wait_while_running(process, lambda: has_ledger_lock(process, ledger))
     process.terminate()
@@ -185,17 +186,17 @@ def test_a_producer_stopped_while_it_settles_and_the_broker_is_away_ends_and_is_
     check_delivery(read_topic(own_broker.bootstrap, "doubts"), ledger, total)
 
 
-def leave_one_in_doubt(ledger: Path) -> None:
-    """Write down what a producer would have done next, had it been killed a moment later."""
-    opened = DeliveryLedger(ledger, lambda: time.time_ns() // 1_000_000)
-    last = opened.state.last_intent
+def record_unsent_intent(ledger: Path) -> None:
+    """Record an intent without sending its records, as a producer that was killed a moment later."""
+    delivery_ledger = DeliveryLedger(ledger, lambda: time.time_ns() // 1_000_000)
+    last = delivery_ledger.state.last_intent
     assert last is not None
-    position = {**last.position, "next": opened.state.acknowledged_until, "count": 500}
-    opened.record_intent(opened.state.acknowledged_until, 500, position)
-    opened.close(clean=False)
+    position = {**last.position, "next": delivery_ledger.state.acknowledged_until, "count": 500}
+    delivery_ledger.record_intent(delivery_ledger.state.acknowledged_until, 500, position)
+    delivery_ledger.close(clean=False)
 
 
 def has_ledger_lock(process: subprocess.Popen[str], ledger: Path) -> bool:
-    """Say whether a producer has come to its ledger: from then on it is stopped in order."""
+    """Whether a producer has opened its ledger; from then on SIGTERM stops it cleanly."""
     lock = str(ledger / "lock")
     return any(file.path == lock for file in psutil.Process(process.pid).open_files())
