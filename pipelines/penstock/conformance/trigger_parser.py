@@ -11,6 +11,7 @@ from typing import Any
 from penstock.conformance.field_validation import refuse_misspelled_fields
 from penstock.conformance.punctuation_parser import PUNCTUATION_FIELDS, parse_predicate
 from penstock.conformance.time_units import TimeUnit
+from penstock.core.errors import UnknownKindError
 from penstock.engine.definition.durations import Duration
 from penstock.engine.definition.keyword import KeywordFunction
 from penstock.engine.errors import TranscriptError, UnsupportedCaseError
@@ -61,13 +62,16 @@ def parse_trigger(node: Mapping[str, Any] | str | None, unit: TimeUnit) -> Trigg
 
 def find_trigger_function(kind: str) -> KeywordFunction:
     """Return the function of a type of triggers."""
-    known_kinds = TRIGGER_KEYWORDS.kinds_by_name
-    name = TYPE_ALIASES.get(kind, kind)
-    if name not in known_kinds:
-        raise UnsupportedCaseError(
-            f"the contract has no trigger of type {kind!r}; it has {', '.join(known_kinds)}"
-        )
-    return known_kinds[name]
+    try:
+        return TRIGGER_KEYWORDS.find_kind(TYPE_ALIASES.get(kind, kind))
+    except UnknownKindError as error:
+        raise unknown_type_error(kind) from error
+
+
+def unknown_type_error(kind: str) -> UnsupportedCaseError:
+    """Return the error about a type that the contract does not have."""
+    known_kinds = ", ".join(TRIGGER_KEYWORDS.kinds_by_name)
+    return UnsupportedCaseError(f"the contract has no trigger of type {kind!r}; it has {known_kinds}")
 
 
 def field_names(parameter: Parameter) -> tuple[str, ...]:
@@ -103,9 +107,7 @@ def parse_early_or_late(kind: str, node: Mapping[str, Any], unit: TimeUnit) -> T
         case "processing_time":
             part = Every(unit.parse_field(node, "period"))
         case _:
-            raise UnsupportedCaseError(
-                f"the contract has no trigger of type {kind!r}; it has {', '.join(TRIGGER_KEYWORDS.kinds_by_name)}"
-            )
+            raise unknown_type_error(kind)
     return AfterWatermark(early=part) if side == "early" else AfterWatermark(late=part)
 
 

@@ -1,0 +1,43 @@
+"""Nothing outside of a trigger's own module matches on it: whoever needs to know something asks it."""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+import pytest
+from tests.pipelines.engine.kind_matches import find_kind_matches, find_matches
+
+from penstock.engine import triggers
+from penstock.engine.triggers.trigger import Trigger
+
+TRIGGERS = [
+    member
+    for module_info in iter_modules(triggers.__path__)
+    for member in vars(import_module(f"{triggers.__name__}.{module_info.name}")).values()
+    if isinstance(member, type) and issubclass(member, Trigger) and member is not Trigger
+]
+
+
+def test_nothing_matches_on_a_trigger() -> None:
+    assert len(set(TRIGGERS)) == 11
+    assert find_kind_matches(TRIGGERS) == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "isinstance(x, Default | Every)",
+        "isinstance(x, (int, plan.Every))",
+        "type(x) is Every",
+        "type(x).__name__ == 'Every'",
+        "x.__class__ in (Every, Default)",
+        "match x:\n  case Every(period): pass",
+    ],
+)
+def test_the_scan_finds_a_match(statement: str) -> None:
+    assert find_matches(statement, {"Every"})
+    assert not find_matches(f"{statement}\nclass Every: pass", {"Every"})
+
+
+@pytest.mark.parametrize("statement", ["x == Every(1)", "Every(1)", "isinstance(x, Trigger)", "type(x)"])
+def test_the_scan_passes_other_uses(statement: str) -> None:
+    assert not find_matches(statement, {"Every"})
