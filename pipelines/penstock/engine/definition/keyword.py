@@ -37,12 +37,13 @@ def keyword_registry(
     """
 
     def name_kind(member: Any) -> str | None:
-        return _keyword_of(member) if _returns(member, part_class) else None
+        name = _keyword_of(member)
+        return name if name is not None and _returns(member, part_class) else None
 
     def is_kind(candidate: Any) -> bool:
         if isinstance(candidate, type):
             return issubclass(candidate, part_class)
-        return _keyword_of(candidate) is not None and _returns(candidate, part_class)
+        return name_kind(candidate) is not None
 
     return KindRegistry(
         noun,
@@ -63,7 +64,7 @@ def find_keyword(name: str, registry: KindRegistry[KeywordFunction], field: str)
         raise DefinitionError(field, f"there is no {registry.noun} {name!r}", fix)
     try:
         return registry.find_kind(name)
-    except UnknownKindError as error:
+    except (UnknownKindError, NameError) as error:
         raise DefinitionError(field, str(error), f"Or write one of: {', '.join(known_names)}") from error
 
 
@@ -85,8 +86,6 @@ def _keyword_of(member: Any) -> str | None:
     return name if isinstance(name, str) and callable(member) and not isinstance(member, type) else None
 
 
-def _returns(function: Any, part_class: type[Any] | UnionType) -> bool:
-    if _keyword_of(function) is None:
-        return False
+def _returns(function: KeywordFunction, part_class: type[Any] | UnionType) -> bool:
     returned = signature(function, eval_str=True).return_annotation
     return isinstance(returned, type) and issubclass(returned, part_class)

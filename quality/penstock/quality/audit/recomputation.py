@@ -13,13 +13,15 @@ from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.definition.predicates import quote_column
 from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
-from penstock.engine.plan import AfterWatermark, Default, Plan, PlanSource, Sliding, SqlStep, Stage, Step
+from penstock.engine.plan import Plan, PlanSource, Sliding, SqlStep, Stage, Step
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.spark.bounded_sources.union_source import UnionSource
 from penstock.engine.spark.parse.avro import SchemaLookup, refuse_without_registry
 from penstock.engine.storage import StoragePath
+from penstock.engine.triggers.after_watermark import AfterWatermark
+from penstock.engine.triggers.default import Default
 from penstock.quality.audit.comparability import Sample, has_order_windows
 from penstock.quality.audit.side_tables import ADDRESS_COLUMNS
 from penstock.quality.table_reads import to_milliseconds
