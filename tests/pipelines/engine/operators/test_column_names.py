@@ -1,15 +1,20 @@
 """No user column can collide with a column of the state or of panes."""
 
 from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from penstock.engine.errors import DefinitionError
+from penstock.engine.functions.stateful import KeyContext, KeyUpdate
 from penstock.engine.operators.compiled_stage import CompiledStage, compile_stage
 from penstock.engine.plan import (
     AggregateOutput,
     AsOf,
     Between,
+    Column,
     CountPolicy,
     DeltaPolicy,
     Join,
@@ -17,13 +22,17 @@ from penstock.engine.plan import (
     JoinMembers,
     SlidingOrder,
     Stage,
+    StatefulFunction,
     Tumbling,
     Window,
+    function_ref,
+    state_type,
 )
 from penstock.engine.plan.validation.column_names import (
     ORDER_STATE_COLUMNS,
     RESERVED_COLUMNS,
     STATE_COLUMNS,
+    check_column_names,
     reserved_state_columns,
 )
 from penstock.engine.state.header_columns import STATE_HEADER
@@ -98,3 +107,37 @@ def test_no_result_collides_with_what_another_showed_last() -> None:
         names = {"accumulation": "retracting", "key": ("key",)}
         stage = compile_stage(Stage("s", ("i",), each, outputs, (), **names), TYPES)  # type: ignore[arg-type]
         assert max(Counter(stage.state_schema.names).values()) == 1
+
+
+@dataclass
+class Total:
+    """The state of the function below."""
+
+    n: int = 0
+
+
+def keep_total(call: KeyContext[Total]) -> KeyUpdate[Total]:
+    return KeyUpdate(call.state or Total(), [])
+
+
+FUNCTION_OPTIONS: dict[str, dict[str, Any]] = {
+    "per key": {},
+    "event time": {"order": "event_time"},
+    "vectorized": {"vectorized": True},
+}
+
+
+@pytest.mark.parametrize("options", FUNCTION_OPTIONS.values(), ids=FUNCTION_OPTIONS)
+def test_no_key_of_a_function_may_be_named_as_a_column_of_its_state(options: dict[str, Any]) -> None:
+    columns = (Column("total", "BIGINT"),)
+    window = StatefulFunction(function_ref(keep_total), state_type(Total), columns, **options)
+    stage = Stage("s", ("i",), window, (), (), ("key",))
+    state_columns = {column.name for column in compile_stage(stage, TYPES).stored_columns}
+    assert {"timers", "newest_time"} < state_columns
+    for name in state_columns:
+        keyed = replace(stage, key=(name,))
+        names = compile_stage(keyed, {**TYPES, name: pa.string()}).state_schema.names
+        assert names.count(name) == 2, "it really collides"
+        with pytest.raises(DefinitionError, match=f"'{name}' is a column of the state"):
+            check_column_names(keyed)
+    check_column_names(stage)

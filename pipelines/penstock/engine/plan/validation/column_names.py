@@ -49,6 +49,12 @@ ORDER_STATE_COLUMNS = frozenset({"number", "since_clock", "position", "arrival_c
 JOIN_STATE_COLUMNS = frozenset({"is_left", "time", "matched"})
 """Additional state columns of order windows, and of joins without windows."""
 
+FUNCTION_STATE_COLUMNS = frozenset(
+    {"function_state", "has_function_state", "timers", "newest_time", "waiting_records"}
+)
+FUNCTION_STATE_PREFIX = "function_state_"
+"""Additional state columns of stateful functions. A vectorized one has a column for each field of its state."""
+
 
 def check_column_names(stage: Stage) -> None:
     """Refuse result columns that conflict with each other or with pane columns."""
@@ -62,7 +68,7 @@ def check_column_names(stage: Stage) -> None:
     for name in stage.key:
         fix = "Rename it in a step before, as in select(new_name='old_name', ...)"
         require(
-            name.lower() not in reserved_state_columns(stage.window),
+            not is_state_column(stage.window, name.lower()),
             "key",
             f"{name!r} is a column of the state",
             fix,
@@ -81,8 +87,16 @@ def check_column_names(stage: Stage) -> None:
         require(is_unique and not is_reserved, f"aggregate.{name}", conflict, "Choose another name")
 
 
+def is_state_column(window: Window, name: str) -> bool:
+    """Tell whether the state of a stage with this window has a column of this name, besides its key."""
+    is_function_field = isinstance(window, StatefulFunction) and name.startswith(FUNCTION_STATE_PREFIX)
+    return is_function_field or name in reserved_state_columns(window)
+
+
 def reserved_state_columns(window: Window) -> frozenset[str]:
     """Return the state columns that a key column must not be named after."""
     if isinstance(window, JoinWindow):
         return STATE_COLUMNS | JOIN_STATE_COLUMNS
+    if isinstance(window, StatefulFunction):
+        return STATE_COLUMNS | ORDER_STATE_COLUMNS | FUNCTION_STATE_COLUMNS
     return STATE_COLUMNS | ORDER_STATE_COLUMNS if is_record_ordered(window) else STATE_COLUMNS
