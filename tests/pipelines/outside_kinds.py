@@ -117,6 +117,178 @@ def create_after_inactivity(trigger: AfterInactivity):
     return ReferenceAfterInactivity(trigger.gap)
 '''
 
+SINKS = '''
+"""Sinks that are no Delta tables: an SQLite table of latest values, and files of JSON lines with every pane."""
+
+import shutil
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.engine.definition.keyword import keyword
+from penstock.engine.plan.sinks import PaneContent, ReplayRule, TableSink
+from penstock.engine.storage.file_access import write_text
+from penstock.engine.tables.staged_target import StagedTarget
+
+
+@dataclass(frozen=True)
+class SqliteTable(TableSink):
+    """A table in an SQLite file with the latest value per key and window."""
+
+    file: str = "result.sqlite"
+
+    content = PaneContent.LATEST
+    replay_rule = ReplayRule.REPLACE
+
+    def describe(self):
+        return f"upsert the latest value per key and window into {self.table} in {self.file}"
+
+    def open(self, context):
+        return SqliteTarget(
+            context.path, context.application, self.table, self.file,
+            [*context.window_key, "window_start", "window_end"],
+        )
+
+    def read_rows(self, path, application, upto):
+        target = SqliteTarget(path, application, self.table, self.file)
+        return target.read_rows() if target.read_last_batch() <= upto else None
+
+    def replace_content(self, path, replayed, application, batch_id, clock):
+        target = SqliteTarget(path, application, self.table, self.file)
+        if target.read_last_batch() < batch_id:
+            staged = SqliteTarget(replayed, application, self.table, self.file)
+            with closing(staged.connect()) as connection, connection:
+                connection.execute("INSERT OR REPLACE INTO batches VALUES (?, ?)", (application, batch_id))
+            path.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(staged.file, target.file.with_suffix(".new"))
+            target.file.with_suffix(".new").replace(target.file)
+
+
+class SqliteTarget(StagedTarget):
+    def __init__(self, folder, application, table, file, identity=()):
+        super().__init__(folder, application)
+        self.table, self.identity, self.file = table, identity, folder / file
+
+    def connect(self):
+        connection = sqlite3.connect(self.file)
+        connection.execute("CREATE TABLE IF NOT EXISTS batches (application PRIMARY KEY, batch_id)")
+        connection.execute("CREATE TABLE IF NOT EXISTS arrow_schema (bytes)")
+        return connection
+
+    def read_last_batch(self):
+        if not self.file.exists():
+            return -1
+        with closing(self.connect()) as connection:
+            row = connection.execute(
+                "SELECT batch_id FROM batches WHERE application = ?", (self.application,)
+            ).fetchone()
+        return -1 if row is None else row[0]
+
+    def apply(self, batch_id, rows):
+        kinds = rows.column("kind").to_pylist()
+        rows = rows.drop_columns(["kind"])
+        schema, rows = rows.schema, to_plain(rows)
+        with closing(self.connect()) as connection, connection:
+            connection.execute("BEGIN IMMEDIATE")
+            found = connection.execute("SELECT batch_id FROM batches WHERE application = ?", (self.application,))
+            if any(applied >= batch_id for (applied,) in found):
+                return False
+            if not connection.execute("SELECT 1 FROM arrow_schema").fetchone():
+                connection.execute(
+                    f"CREATE TABLE \\"{self.table}\\" ({', '.join(map(quote, schema.names))})"
+                )
+                connection.execute(
+                    "INSERT INTO arrow_schema VALUES (?)", (schema.serialize().to_pybytes(),)
+                )
+            matches = " AND ".join(f"{quote(name)} IS ?" for name in self.identity)
+            values = rows.to_pylist()
+            connection.executemany(
+                f"DELETE FROM \\"{self.table}\\" WHERE {matches}",
+                [[row[name] for name in self.identity] for row in values],
+            )
+            connection.executemany(
+                f"INSERT INTO \\"{self.table}\\" VALUES ({', '.join('?' * len(schema))})",
+                [list(row.values()) for row, kind in zip(values, kinds, strict=True) if kind == "insert"],
+            )
+            connection.execute(
+                "INSERT OR REPLACE INTO batches VALUES (?, ?)", (self.application, batch_id)
+            )
+        return True
+
+    def read_rows(self):
+        if not self.file.exists():
+            return None
+        with closing(self.connect()) as connection:
+            (schema_bytes,) = connection.execute("SELECT bytes FROM arrow_schema").fetchone()
+            schema = pa.ipc.read_schema(pa.py_buffer(schema_bytes))
+            rows = connection.execute(f"SELECT * FROM \\"{self.table}\\"").fetchall()
+        columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+        return pa.table(
+            [
+                pa.array(column, pa.int64()).cast(field.type)
+                if is_stored_as_integer(field.type)
+                else pa.array(column, field.type)
+                for column, field in zip(columns, schema, strict=True)
+            ],
+            schema=schema,
+        )
+
+
+def quote(name):
+    return f"\\"{name}\\""
+
+
+def is_stored_as_integer(data_type):
+    """Tell whether SQLite has no such type. A timestamp is stored as microseconds."""
+    return pa.types.is_timestamp(data_type) or pa.types.is_boolean(data_type)
+
+
+def to_plain(rows):
+    """Return rows with types that SQLite has."""
+    return pa.table(
+        {
+            name: pc.cast(column, pa.int64()) if is_stored_as_integer(column.type) else column
+            for name, column in zip(rows.column_names, rows.columns, strict=True)
+        }
+    )
+
+
+@keyword("sqlite")
+def sqlite(table: str, file: str = "result.sqlite") -> SqliteTable:
+    """Update a table in an SQLite file with the latest value of each key and window."""
+    return SqliteTable(table, file)
+
+
+@dataclass(frozen=True)
+class JsonLines(TableSink):
+    """A folder with a file of JSON lines for each batch. The audit cannot compare it, and a replay refuses."""
+
+    def describe(self):
+        return f"append every pane to JSON lines in {self.path}"
+
+    def open(self, context):
+        return JsonLinesTarget(context.path, context.application)
+
+
+class JsonLinesTarget(StagedTarget):
+    def read_last_batch(self):
+        return max((int(file.stem) for file in self.folder.glob("*.jsonl")), default=-1)
+
+    def apply(self, batch_id, rows):
+        write_text(self.folder / f"{batch_id}.jsonl", pl.DataFrame(pl.from_arrow(rows)).write_ndjson())
+        return True
+
+
+@keyword("json_lines")
+def json_lines(table: str) -> JsonLines:
+    """Append every pane to files of JSON lines."""
+    return JsonLines(table)
+'''
+
 
 def write_modules(folder: Path, monkeypatch: pytest.MonkeyPatch, **sources: str) -> None:
     """Write modules to a folder and put it on the import path, as long as the test runs."""
