@@ -4,20 +4,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from penstock.conformance.field_validation import invalid_field_error
+from penstock.engine.aggregates import Aggregate, AggregateOutput
+from penstock.engine.aggregates.collect import Collect
+from penstock.engine.aggregates.count import Count
+from penstock.engine.aggregates.distinct import Distinct
+from penstock.engine.aggregates.first import First
+from penstock.engine.aggregates.last import Last
+from penstock.engine.aggregates.max import Max
+from penstock.engine.aggregates.mean import Mean
+from penstock.engine.aggregates.min import Min
+from penstock.engine.aggregates.sum import Sum
 from penstock.engine.errors import TranscriptError
-from penstock.engine.plan.aggregates import (
-    Aggregate,
-    AggregateOutput,
-    Collect,
-    Count,
-    Distinct,
-    First,
-    Last,
-    Max,
-    Mean,
-    Min,
-    Sum,
-)
 
 CASE_AGGREGATES: dict[str, Aggregate] = {
     "values": Collect("value"),

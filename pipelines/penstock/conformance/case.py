@@ -19,9 +19,9 @@ from penstock.conformance.step_parser import StepParser
 from penstock.conformance.time_units import INFINITE_TIMES, TimeUnit, parse_unit
 from penstock.conformance.trigger_parser import parse_trigger
 from penstock.conformance.window_parser import parse_window
+from penstock.engine.aggregates import Aggregate, AggregateOutput
 from penstock.engine.definition.argument_checks import require_non_negative
 from penstock.engine.errors import DefinitionError, TranscriptError
-from penstock.engine.plan.aggregates import AggregateOutput, Mean, Sum
 from penstock.engine.plan.policies import DeltaPolicy
 from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin
 from penstock.engine.plan.stages import AccumulationMode, FinalPanePolicy, OnTimePanePolicy, Plan, Stage
@@ -165,7 +165,9 @@ def refuse_non_numeric_values(plan: Plan) -> None:
     """Refuse sums and differences of values that are not numbers."""
     value_type = next(column.type for column in plan.sources[0].columns if column.name == "value")
     numeric_uses = [
-        output.name for output in plan.only_stage.aggregates if isinstance(output.aggregate, Sum | Mean)
+        output.name
+        for output in plan.only_stage.aggregates
+        if not accepts_values(output.aggregate, value_type)
     ]
     match plan.only_stage.window:
         case (
@@ -174,6 +176,15 @@ def refuse_non_numeric_values(plan: Plan) -> None:
             numeric_uses.append("delta")
     if numeric_uses and value_type not in ("long", "double"):
         raise TranscriptError(f"{numeric_uses[0]} needs numbers, and its values are of type {value_type}")
+
+
+def accepts_values(aggregate: Aggregate, value_type: str) -> bool:
+    """Return whether an aggregate accepts values of this type."""
+    try:
+        aggregate.check_column_types({"value": value_type}, "aggregate")
+    except DefinitionError:
+        return False
+    return True
 
 
 def collect_checks(steps: Iterable[Mapping[str, Any]]) -> tuple[CaseCheck, ...]:

@@ -21,7 +21,12 @@ from penstock.stream.aggregates import (
     top,
 )
 from penstock.stream.inputs import join, read, read_panes, union
-from penstock.stream.keyword_registries import TRIGGER_KEYWORDS, WINDOW_KEYWORDS, find_added_keyword
+from penstock.stream.keyword_registries import (
+    AGGREGATE_KEYWORDS,
+    TRIGGER_KEYWORDS,
+    WINDOW_KEYWORDS,
+    find_added_keyword,
+)
 from penstock.stream.pipeline import Pipeline
 from penstock.stream.triggers import (
     after_all,
@@ -104,4 +109,4 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    return find_added_keyword(__name__, name, TRIGGER_KEYWORDS, WINDOW_KEYWORDS)
+    return find_added_keyword(__name__, name, AGGREGATE_KEYWORDS, TRIGGER_KEYWORDS, WINDOW_KEYWORDS)

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.join_members import JoinMembers
 from penstock.engine.definition.argument_checks import require
 from penstock.engine.errors import DefinitionError
-from penstock.engine.plan.aggregates import AggregateOutput, JoinMembers
 from penstock.engine.plan.joins import Join, JoinColumn, JoinKind
 from penstock.engine.plan.steps import TypesByColumn
 from penstock.engine.plan.validation.column_names import RESERVED_COLUMNS

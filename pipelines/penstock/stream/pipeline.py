@@ -9,6 +9,7 @@ from inspect import signature
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast, get_args
 
+from penstock.engine.aggregates import Aggregate, AggregateOutput
 from penstock.engine.definition.argument_checks import (
     require,
     require_one_of,
@@ -21,7 +22,6 @@ from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.errors import DefinitionError
 from penstock.engine.functions.pass_through import NoState, emit_each_record
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate
-from penstock.engine.plan.aggregates import Aggregate, AggregateOutput
 from penstock.engine.plan.sinks import TableSink
 from penstock.engine.plan.stages import (
     DEFAULT_TRIGGER,

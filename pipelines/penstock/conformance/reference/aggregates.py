@@ -2,31 +2,31 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import singledispatch
 from typing import Any
+
+import numpy as np
+import pyarrow as pa
 
 from penstock.conformance.reference.changelog import value_sort_key
 from penstock.conformance.reference.input_records import StageElement
 from penstock.conformance.reference.number_semantics import canonicalize, sort_key, sum_exactly
-from penstock.engine.plan.aggregates import (
-    Aggregate,
-    AggregateOutput,
-    Collect,
-    Count,
-    Custom,
-    Distinct,
-    First,
-    JoinMembers,
-    Last,
-    Max,
-    Mean,
-    Min,
-    OfInput,
-    Quantiles,
-    Sum,
-    TopN,
-    ValueOrder,
-    aggregate_fields,
-)
+from penstock.engine.aggregates import Aggregate, AggregateOutput
+from penstock.engine.aggregates.collect import Collect
+from penstock.engine.aggregates.count import Count
+from penstock.engine.aggregates.custom import Custom
+from penstock.engine.aggregates.distinct import Distinct
+from penstock.engine.aggregates.element_order import ValueOrder
+from penstock.engine.aggregates.first import First
+from penstock.engine.aggregates.join_members import JoinMembers
+from penstock.engine.aggregates.last import Last
+from penstock.engine.aggregates.max import Max
+from penstock.engine.aggregates.mean import Mean
+from penstock.engine.aggregates.min import Min
+from penstock.engine.aggregates.of_input import OfInput
+from penstock.engine.aggregates.quantiles import Quantiles
+from penstock.engine.aggregates.sum import Sum
+from penstock.engine.aggregates.top_n import TopN
 
 
 def compute_columns(
@@ -48,8 +48,8 @@ def assign_addresses(aggregate: Aggregate, elements: Sequence[StageElement]) -> 
     A pane has no address. Elements with the same time are ordered by the aggregated values, across upstream
     stages. Only an aggregate over one input needs its name.
     """
-    names = aggregate_fields(aggregate)
-    is_input_relevant = isinstance(aggregate, OfInput | JoinMembers)
+    names = aggregate.used_fields
+    is_input_relevant = aggregate.restricted_input is not None
 
     def with_address(element: StageElement) -> StageElement:
         if element.window is None:
@@ -62,56 +62,100 @@ def assign_addresses(aggregate: Aggregate, elements: Sequence[StageElement]) -> 
     return [with_address(element) for element in elements]
 
 
-def compute_aggregate(aggregate: Aggregate, elements: Sequence[StageElement]) -> Any:
-    """Return one column."""
-    match aggregate:
-        case Count(None):
-            return len(elements)
-        case Count(str(field)):
-            return len(non_null_values(field, elements))
-        case Sum(field):
-            return compute_unless_empty(choose_sum(elements), non_null_values(field, elements))
-        case Mean(field):
-            add_values = choose_sum(elements)
-            return compute_unless_empty(
-                lambda values: add_values(values) / len(values), non_null_values(field, elements)
-            )
-        case Min(field):
-            return compute_unless_empty(
-                lambda values: min(values, key=sort_key), non_null_values(field, elements)
-            )
-        case Max(field):
-            return compute_unless_empty(
-                lambda values: max(values, key=sort_key), non_null_values(field, elements)
-            )
-        case First(field, order):
-            return compute_unless_empty(
-                lambda values: values[0], non_null_values(field, sort_elements(elements, order))
-            )
-        case Last(field, order):
-            return compute_unless_empty(
-                lambda values: values[-1], non_null_values(field, sort_elements(elements, order))
-            )
-        case Collect(field, order):
-            return tuple(non_null_values(field, sort_elements(elements, order)))
-        case Distinct(field):
-            return len({canonicalize(value) for value in non_null_values(field, elements)})
-        case TopN():
-            return compute_top_n(aggregate, elements)
-        case Quantiles(field, ranks):
-            return tuple(
-                pick_quantile(sorted(non_null_values(field, elements), key=sort_key), quantile)
-                for quantile in ranks
-            )
-        case Custom():
-            return run_combiner(aggregate, elements)
-        case JoinMembers(input_, fields):
-            return tuple(
-                tuple(element.fields.get(name) for name in fields)
-                for element in sort_elements(filter_input(input_, elements), "event_time")
-            )
-        case OfInput(input_, inner):
-            return compute_aggregate(inner, filter_input(input_, elements))
+@singledispatch
+def compute_aggregate(aggregate: Aggregate, _elements: Sequence[StageElement]) -> Any:
+    """Return one column. Each aggregate registers a function of its own; one from outside does so when imported."""
+    raise NotImplementedError(
+        f"The reference evaluator does not know {type(aggregate).__name__}. "
+        "Import the module that registers it with @compute_aggregate.register"
+    )
+
+
+@compute_aggregate.register
+def _(count: Count, elements: Sequence[StageElement]) -> Any:
+    return len(elements) if count.field is None else len(non_null_values(count.field, elements))
+
+
+@compute_aggregate.register
+def _(total: Sum, elements: Sequence[StageElement]) -> Any:
+    return compute_unless_empty(choose_sum(elements), non_null_values(total.field, elements))
+
+
+@compute_aggregate.register
+def _(mean: Mean, elements: Sequence[StageElement]) -> Any:
+    add_values = choose_sum(elements)
+    return compute_unless_empty(
+        lambda values: add_values(values) / len(values), non_null_values(mean.field, elements)
+    )
+
+
+@compute_aggregate.register
+def _(minimum: Min, elements: Sequence[StageElement]) -> Any:
+    return min(non_null_values(minimum.field, elements), key=sort_key, default=None)
+
+
+@compute_aggregate.register
+def _(maximum: Max, elements: Sequence[StageElement]) -> Any:
+    return max(non_null_values(maximum.field, elements), key=sort_key, default=None)
+
+
+@compute_aggregate.register
+def _(first: First, elements: Sequence[StageElement]) -> Any:
+    values = non_null_values(first.field, sort_elements(elements, first.order))
+    return values[0] if values else None
+
+
+@compute_aggregate.register
+def _(last: Last, elements: Sequence[StageElement]) -> Any:
+    values = non_null_values(last.field, sort_elements(elements, last.order))
+    return values[-1] if values else None
+
+
+@compute_aggregate.register
+def _(collect: Collect, elements: Sequence[StageElement]) -> Any:
+    return tuple(non_null_values(collect.field, sort_elements(elements, collect.order)))
+
+
+@compute_aggregate.register
+def _(distinct: Distinct, elements: Sequence[StageElement]) -> Any:
+    return len({canonicalize(value) for value in non_null_values(distinct.field, elements)})
+
+
+@compute_aggregate.register
+def _(top_n: TopN, elements: Sequence[StageElement]) -> Any:
+    """The lower address wins a tie."""
+    by = top_n.by or top_n.field
+    ranked = [element for element in sort_elements(elements, "arrival") if element.fields.get(by) is not None]
+    ranked.sort(key=lambda element: sort_key(element.fields[by]), reverse=top_n.largest)
+    return tuple(element.fields.get(top_n.field) for element in ranked[: top_n.n])
+
+
+@compute_aggregate.register
+def _(quantiles: Quantiles, elements: Sequence[StageElement]) -> Any:
+    sorted_values = sorted(non_null_values(quantiles.field, elements), key=sort_key)
+    return tuple(pick_quantile(sorted_values, rank) for rank in quantiles.ranks)
+
+
+@compute_aggregate.register
+def _(custom: Custom, elements: Sequence[StageElement]) -> Any:
+    """Run the combiner over all elements in one call."""
+    combiner = custom.combiner.resolve()
+    table = pa.table({name: [element.fields.get(name) for element in elements] for name in custom.fields})
+    partials = combiner.add(table, np.zeros(len(elements), dtype=np.int64), 1)
+    return combiner.result(partials)[0].as_py()
+
+
+@compute_aggregate.register
+def _(members: JoinMembers, elements: Sequence[StageElement]) -> Any:
+    return tuple(
+        tuple(element.fields.get(name) for name in members.fields)
+        for element in sort_elements(filter_input(members.input, elements), "event_time")
+    )
+
+
+@compute_aggregate.register
+def _(restricted: OfInput, elements: Sequence[StageElement]) -> Any:
+    return compute_aggregate(restricted.aggregate, filter_input(restricted.input, elements))
 
 
 def choose_sum(elements: Sequence[StageElement]) -> Callable[[list[Any]], Any]:
@@ -141,28 +185,9 @@ def compute_unless_empty(compute: Any, present_values: list[Any]) -> Any:
     return compute(present_values) if present_values else None
 
 
-def compute_top_n(top_n: TopN, elements: Iterable[StageElement]) -> tuple[Any, ...]:
-    """Return the field of the top n elements; the lower address wins a tie."""
-    by = top_n.by or top_n.field
-    ranked = [element for element in sort_elements(elements, "arrival") if element.fields.get(by) is not None]
-    ranked.sort(key=lambda element: sort_key(element.fields[by]), reverse=top_n.largest)
-    return tuple(element.fields.get(top_n.field) for element in ranked[: top_n.n])
-
-
 def pick_quantile(sorted_values: list[Any], quantile: float) -> Any:
     """Return the smallest value at or below which at least this share of the values lies."""
     if not sorted_values:
         return None
     position = -int(-quantile * len(sorted_values) // 1)
     return sorted_values[max(position, 1) - 1]
-
-
-def run_combiner(custom: Custom, elements: Sequence[StageElement]) -> Any:
-    """Run a user-defined combiner over all elements in one call."""
-    import numpy as np  # only combiners need Arrow
-    import pyarrow as pa
-
-    combiner = custom.combiner.resolve()
-    table = pa.table({name: [element.fields.get(name) for element in elements] for name in custom.fields})
-    partials = combiner.add(table, np.zeros(len(elements), dtype=np.int64), 1)
-    return combiner.result(partials)[0].as_py()

@@ -1,6 +1,20 @@
-"""Aggregates as columns: the SQL that builds partials, how partials merge, and what a pane shows."""
+"""Aggregates: how the elements of a window become one value. Each kind is one module, found by discovery."""
 
 from penstock.engine.aggregates.accumulator import Accumulator, AccumulatorPart, lift_elements, merge_partials
-from penstock.engine.aggregates.registry import build_accumulator
+from penstock.engine.aggregates.aggregate import Aggregate, FieldAggregate
+from penstock.engine.aggregates.aggregate_context import AggregateContext
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.values_aggregate import FieldValuesAggregate, ValuesAggregate
 
-__all__ = ["Accumulator", "AccumulatorPart", "build_accumulator", "lift_elements", "merge_partials"]
+__all__ = [
+    "Accumulator",
+    "AccumulatorPart",
+    "Aggregate",
+    "AggregateContext",
+    "AggregateOutput",
+    "FieldAggregate",
+    "FieldValuesAggregate",
+    "ValuesAggregate",
+    "lift_elements",
+    "merge_partials",
+]

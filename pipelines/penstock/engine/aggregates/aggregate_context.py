@@ -1,4 +1,4 @@
-"""The context in which an aggregate is built: field types, and the kind of its elements."""
+"""The context in which an aggregate is built: its column, the types of fields, and what its elements are."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from penstock.engine.aggregates.accumulator import AccumulatorPart
 from penstock.engine.aggregates.mergers import SumMerger
 from penstock.engine.definition.predicates import quote_column
+from penstock.engine.errors import DefinitionError
 from penstock.engine.state.header_columns import Int64Array
 
 WEIGHT_COLUMN = "_weight"
@@ -18,14 +19,24 @@ WEIGHT_COLUMN = "_weight"
 
 @dataclass(frozen=True)
 class AggregateContext:
-    """The field types; whether elements are weighted changes; and whether they come from several inputs."""
+    """The result column of an aggregate, and the elements that it reads.
 
+    With `over_changes`, elements have a weight, and -1 retracts an element. With `has_several_inputs`, the input's
+    name is part of the order of elements.
+    """
+
+    output: str
     field_types: Mapping[str, pa.DataType]
     over_changes: bool = False
     has_several_inputs: bool = False
 
-    def make_count_part(self, name: str, field: str | None = None) -> AccumulatorPart:
+    def error(self, problem: object, fix: str) -> DefinitionError:
+        """Return the error that names the result column."""
+        return DefinitionError(f"aggregate.{self.output}", problem, fix)
+
+    def make_count_part(self, field: str | None = None) -> AccumulatorPart:
         """Return the part that counts elements, or elements with a value in a field."""
+        name = f"{self.output}_present"
         return AccumulatorPart(
             name,
             self._count_sql(field),
@@ -34,6 +45,11 @@ class AggregateContext:
             lambda elements: self.element_weights(elements, field),
             0,
         )
+
+    @property
+    def weight_sql(self) -> str:
+        """The SQL of an element's weight."""
+        return WEIGHT_COLUMN if self.over_changes else "1L"
 
     def element_weights(self, elements: pa.Table, field: str | None = None) -> Int64Array:
         """Return the weight of each element; 0 where the field is null."""

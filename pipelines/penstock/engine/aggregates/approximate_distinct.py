@@ -1,4 +1,4 @@
-"""Approximate count of distinct values: a HyperLogLog sketch of their hashes."""
+"""The state of an approximate number of distinct values: a HyperLogLog sketch of their hashes."""
 
 import datasketches
 import numpy as np
@@ -6,37 +6,32 @@ import pyarrow as pa
 
 from penstock.engine.aggregates.accumulator import Accumulator, AccumulatorPart
 from penstock.engine.aggregates.aggregate_context import AggregateContext
-from penstock.engine.aggregates.field_types import require_comparable
 from penstock.engine.aggregates.list_columns import to_object_column
 from penstock.engine.aggregates.sketches import SketchColumnMerger
 from penstock.engine.aggregates.spark_xxhash64 import hash_like_spark
 from penstock.engine.columnar import NumpyColumn, Rows
 from penstock.engine.definition.predicates import quote_column
-from penstock.engine.plan.aggregates import AggregateOutput, Distinct
 
 
-def build_approximate_distinct(
-    output: AggregateOutput, aggregate: Distinct, context: AggregateContext
-) -> Accumulator:
+def build_approximate_distinct(context: AggregateContext, field: str, precision: int) -> Accumulator:
     """Build the approximate number of distinct values."""
-    name = f"{output.name}_sketch"
-    require_comparable(context.field_types[aggregate.field], output)
-    merger = SketchColumnMerger(name, _HllMerger(aggregate.precision))
-    field = quote_column(aggregate.field)
+    name = f"{context.output}_sketch"
+    merger = SketchColumnMerger(name, _HllMerger(precision))
+    column = quote_column(field)
     # Spark's own hash works for values of any type, and distinguishes empty strings and NaN.
-    sql = f"hll_sketch_agg(CASE WHEN {field} IS NOT NULL THEN xxhash64({field}) END, {aggregate.precision})"
+    sql = f"hll_sketch_agg(CASE WHEN {column} IS NOT NULL THEN xxhash64({column}) END, {precision})"
 
     def lift(elements: pa.Table) -> NumpyColumn:
-        hashes = hash_like_spark(elements.column(aggregate.field))
+        hashes = hash_like_spark(elements.column(field))
         return to_object_column(
-            [None if value is None else _sketch_value(value, aggregate.precision) for value in hashes]
+            [None if value is None else _sketch_value(value, precision) for value in hashes]
         )
 
     def show(rows: Rows) -> NumpyColumn:
         return np.array([_estimate_count(sketch) for sketch in rows[name].tolist()], np.int64)
 
     return Accumulator(
-        output.name, pa.int64(), (AccumulatorPart(name, sql, pa.binary(), merger, lift),), show
+        context.output, pa.int64(), (AccumulatorPart(name, sql, pa.binary(), merger, lift),), show
     )
 
 

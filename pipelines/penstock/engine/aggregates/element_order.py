@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
-from penstock.engine.plan.aggregates import ValueOrder
+ValueOrder: TypeAlias = Literal["event_time", "arrival"]
+VALUE_ORDERS: tuple[str, ...] = ("event_time", "arrival")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""First and last: a value with its time and address."""
+"""The state of the first and of the last value: the value with its time and address."""
 
 import pyarrow as pa
 
@@ -6,6 +6,7 @@ from penstock.engine.aggregates.accumulator import Accumulator, AccumulatorPart
 from penstock.engine.aggregates.aggregate_context import AggregateContext
 from penstock.engine.aggregates.element_order import (
     EntryColumn,
+    ValueOrder,
     alias_columns,
     select_order_columns,
     sql_struct,
@@ -13,17 +14,18 @@ from penstock.engine.aggregates.element_order import (
 from penstock.engine.aggregates.mergers import FirstLastMerger
 from penstock.engine.columnar import NumpyColumn, empty_value, to_numpy
 from penstock.engine.definition.predicates import quote_column
-from penstock.engine.plan.aggregates import AggregateOutput, First, Last
+
+STATE_DESCRIPTION = "a value with its time, partition and offset"
 
 
 def build_first_last(
-    output: AggregateOutput, aggregate: First | Last, context: AggregateContext
+    context: AggregateContext, field: str, order: ValueOrder, *, is_last: bool
 ) -> Accumulator:
     """Build the value of the first or the last element that has one."""
-    name, is_last = output.name, isinstance(aggregate, Last)
-    order_columns = select_order_columns(aggregate.order, has_several_inputs=context.has_several_inputs)
-    value_column = EntryColumn("value", quote_column(aggregate.field), context.field_types[aggregate.field])
-    count_part = context.make_count_part(f"{name}_present", aggregate.field)
+    name = context.output
+    order_columns = select_order_columns(order, has_several_inputs=context.has_several_inputs)
+    value_column = EntryColumn("value", quote_column(field), context.field_types[field])
+    count_part = context.make_count_part(field)
     order_names, value_name = (
         tuple(f"{name}_{entry_column.name}" for entry_column in order_columns),
         f"{name}_value",
@@ -38,10 +40,9 @@ def build_first_last(
         def lift(elements: pa.Table) -> NumpyColumn:
             return to_numpy(elements.column(source_column))
 
-        sql = f"{chosen_sql}.{entry_column.name}"
         return AccumulatorPart(
             f"{name}_{entry_column.name}",
-            sql,
+            f"{chosen_sql}.{entry_column.name}",
             entry_column.type,
             merger,
             lift,
@@ -49,7 +50,7 @@ def build_first_last(
         )
 
     parts = (
-        part(value_column, aggregate.field),
+        part(value_column, field),
         *(part(entry_column, entry_column.sql) for entry_column in order_columns),
         count_part,
     )

@@ -1,141 +1,85 @@
-"""Quantiles by a KLL sketch, which stores values of any type as floating-point numbers."""
+"""Quantiles: the values at ranks, approximate by a sketch."""
 
-from datetime import UTC, date, datetime, timedelta
-from math import ceil, nan
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from math import ceil
 from typing import Any
 
-import datasketches
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from penstock.engine.aggregates.accumulator import Accumulator, AccumulatorPart
+from penstock.engine.aggregates.accumulator import Accumulator
 from penstock.engine.aggregates.aggregate_context import AggregateContext
-from penstock.engine.aggregates.field_types import require_measurable
-from penstock.engine.aggregates.list_columns import to_object_column
-from penstock.engine.aggregates.mergers import SumMerger
-from penstock.engine.aggregates.sketches import SketchColumnMerger
-from penstock.engine.columnar import NumpyColumn, Rows
-from penstock.engine.definition.predicates import quote_column
-from penstock.engine.plan.aggregates import AggregateOutput, Quantiles
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-EPOCH_DATE = date(1970, 1, 1)
+from penstock.engine.aggregates.field_types import refuse_column_types, require_measurable
+from penstock.engine.aggregates.kll_quantiles import build_kll_quantiles
+from penstock.engine.aggregates.list_columns import nan_last_key
+from penstock.engine.aggregates.values_aggregate import FieldValuesAggregate
+from penstock.engine.definition.argument_checks import require
+from penstock.engine.definition.keyword import keyword
+from penstock.engine.definition.phrases import join_phrases
+from penstock.engine.definition.sql_type_names import NON_NUMBER_TYPES
 
 
-def build_quantiles(output: AggregateOutput, aggregate: Quantiles, context: AggregateContext) -> Accumulator:
-    """Build the values at some ranks. NaN is greater than every number, and is counted separately."""
-    sketch_name, nan_count_name = f"{output.name}_sketch", f"{output.name}_nan_count"
-    field_type = require_measurable(context.field_types[aggregate.field], output)
-    number_sql = _numeric_sql(quote_column(aggregate.field), field_type)
-    sketch_part = AccumulatorPart(
-        sketch_name,
-        f"kll_sketch_agg_double({number_sql}, {aggregate.k})",
-        pa.binary(),
-        SketchColumnMerger(sketch_name, _KllMerger(aggregate.k)),
-        lambda elements: to_object_column(
-            [_sketch_value(value, aggregate.k) for value in _to_numbers(elements.column(aggregate.field))]
-        ),
-    )
+@dataclass(frozen=True)
+class Quantiles(FieldValuesAggregate):
+    """Approximate values at the given ranks (0 to 1), by a sketch of parameter `k`; exact up to k values."""
 
-    def is_nan(elements: pa.Table) -> NumpyColumn:
-        return np.array(
-            [value is not None and value != value for value in _to_numbers(elements.column(aggregate.field))],
-            int,
-        )
+    ranks: tuple[float, ...]
+    k: int = 200
 
-    nan_count_part = AccumulatorPart(
-        nan_count_name, f"count_if(isnan({number_sql}))", pa.int64(), SumMerger(nan_count_name), is_nan, 0
-    )
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        are_numbers = all(isinstance(rank, int | float) for rank in self.ranks)
+        are_in_range = are_numbers and len(self.ranks) > 0 and all(0 <= rank <= 1 for rank in self.ranks)
+        fix = "Give ranks from 0 to 1, as in 0.5"
+        require(are_in_range, "aggregate.quantiles.ranks", self.ranks, fix)
+        is_valid_size = isinstance(self.k, int) and 8 <= self.k <= 65_535
+        require(is_valid_size, "aggregate.quantiles.k", self.k, "Give 8 to 65535")
 
-    def show(rows: Rows) -> NumpyColumn:
-        sketches = zip(rows[sketch_name].tolist(), rows[nan_count_name].tolist(), strict=True)
-        return to_object_column(
-            [
-                tuple(_estimate_quantiles(aggregate, sketch, nan_count, field_type))
-                for sketch, nan_count in sketches
-            ]
-        )
+    @property
+    def is_reproducible(self) -> bool:
+        """False: the sketch is randomized."""
+        return False
 
-    return Accumulator(output.name, pa.list_(_result_type(field_type)), (sketch_part, nan_count_part), show)
+    @property
+    def visible_fields(self) -> tuple[str, ...]:
+        """None: a quantile counts as a statistic of many values."""
+        return ()
 
+    def describe(self, *, panes: bool = False) -> str:
+        """Describe the ranks. Over panes all values are stored, so that they are exact."""
+        approximation_note = "" if panes else ", approximate (KLL)"
+        noun = "quantile" if len(self.ranks) == 1 else "quantiles"
+        ranks = join_phrases([f"{rank:g}" for rank in self.ranks])
+        return f"{noun} {ranks} of {self.field}{approximation_note}"
 
-class _KllMerger:
-    """Merges sketches of one `k`."""
+    def describe_state(self) -> str:
+        """Describe the size of the sketch."""
+        return f"a sketch of about {self.k} values per level"
 
-    def __init__(self, k: int) -> None:
-        self._k = k
+    def check_column_types(self, column_types: Mapping[str, str | None], location: str) -> None:
+        """Refuse a field that is known to be neither a number nor a date or timestamp."""
+        refuse_column_types(self.field, column_types, NON_NUMBER_TYPES, "quantiles", location)
 
-    def merge_sketches(self, sketches: list[bytes]) -> bytes:
-        union = datasketches.kll_doubles_sketch(self._k)
-        for sketch in sketches:
-            union.merge(datasketches.kll_doubles_sketch.deserialize(sketch))
-        serialized: bytes = union.serialize()
-        return serialized
+    def result_type(self, context: AggregateContext) -> pa.DataType:
+        """Return the type of a list of the field; quantiles of decimals are floats."""
+        field_type = require_measurable(self.field, context)
+        return pa.list_(pa.float64() if pa.types.is_decimal(field_type) else field_type)
 
+    def build_compact(self, context: AggregateContext) -> Accumulator:
+        """Build the sketch."""
+        return build_kll_quantiles(context, self.field, self.ranks, self.k, self.result_type(context))
 
-def _sketch_value(value: float | None, k: int) -> bytes | None:
-    if value is None or value != value:
-        return None
-    sketch = datasketches.kll_doubles_sketch(k)
-    sketch.update(value)
-    serialized: bytes = sketch.serialize()
-    return serialized
-
-
-def _estimate_quantiles(
-    aggregate: Quantiles, serialized: bytes | None, nan_count: int, field_type: pa.DataType
-) -> list[Any]:
-    """Return, for each rank, the least value with at least that share at or below it; null without values."""
-    sketch = (
-        datasketches.kll_doubles_sketch(aggregate.k)
-        if serialized is None
-        else _deserialize_sketch(serialized)
-    )
-    total = sketch.n + nan_count
-    if not total:
-        return [None] * len(aggregate.ranks)
-    positions = [max(ceil(share * total), 1) for share in aggregate.ranks]
-    # Ask for the middle of a position, so that rounding cannot shift it to a neighbor.
-    return [
-        nan
-        if position > sketch.n
-        else _from_number(sketch.get_quantile((position - 0.5) / sketch.n, inclusive=True), field_type)
-        for position in positions
-    ]
+    def from_values(self, values: Sequence[Any]) -> Any:
+        """Return, for each rank, the least value with at least that share of values at or below it."""
+        if not values:
+            return (None,) * len(self.ranks)
+        ordered = sorted(values, key=nan_last_key)
+        selected = [ordered[max(ceil(share * len(ordered)), 1) - 1] for share in self.ranks]
+        return tuple(float(value) if isinstance(value, Decimal) else value for value in selected)
 
 
-def _deserialize_sketch(sketch: bytes) -> Any:
-    return datasketches.kll_doubles_sketch.deserialize(sketch)
-
-
-def _result_type(field_type: pa.DataType) -> pa.DataType:
-    return pa.float64() if pa.types.is_decimal(field_type) else field_type
-
-
-def _numeric_sql(field: str, field_type: pa.DataType) -> str:
-    if pa.types.is_timestamp(field_type):
-        return f"cast(unix_micros(cast({field} as timestamp)) as double)"
-    if pa.types.is_date32(field_type):
-        return f"cast(unix_date({field}) as double)"
-    return f"cast({field} as double)"
-
-
-def _to_numbers(column: pa.ChunkedArray) -> list[float | None]:
-    """Return values as numbers: timestamps in microseconds, dates in days since 1970."""
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
-    elif pa.types.is_date32(column.type):
-        column = column.cast(pa.int32())
-    numbers: list[float | None] = pc.cast(column, pa.float64(), safe=False).to_pylist()
-    return numbers
-
-
-def _from_number(number: float, field_type: pa.DataType) -> Any:
-    """Convert a number back to the field's type."""
-    if pa.types.is_integer(field_type):
-        return int(number)
-    if pa.types.is_timestamp(field_type):
-        instant = EPOCH + timedelta(microseconds=int(number))
-        return instant if field_type.tz else instant.replace(tzinfo=None)
-    return EPOCH_DATE + timedelta(days=int(number)) if pa.types.is_date32(field_type) else number
+@keyword("quantiles")
+def quantiles(field: str, *ranks: float, k: int = 200) -> Quantiles:
+    """Approximate the quantiles at these ranks with a KLL sketch, as in `quantiles("latency", 0.5, 0.99)`."""
+    return Quantiles(field, ranks, k)

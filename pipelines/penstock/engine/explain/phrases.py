@@ -1,39 +1,24 @@
-"""English phrases for windows and aggregates."""
+"""English phrases for windows."""
 
 from typing import assert_never
 
-from penstock.engine.definition.phrases import format_duration, format_offset, join_phrases
+from penstock.engine.definition.phrases import format_duration, format_offset
 from penstock.engine.plan import (
-    Aggregate,
     AsOf,
     Between,
     Calendar,
     ChangelogWindows,
-    Collect,
-    Count,
     CountPolicy,
-    Custom,
     DeltaPolicy,
-    Distinct,
-    First,
     Fixed,
     Global,
-    JoinMembers,
-    Last,
-    Max,
-    Mean,
-    Min,
-    OfInput,
     PunctuationPolicy,
-    Quantiles,
     SameWindows,
     Sessions,
     Sliding,
     SlidingOrder,
     StatefulFunction,
-    Sum,
     TimePolicy,
-    TopN,
     Tumbling,
     Window,
     predicate_sql,
@@ -131,47 +116,3 @@ def describe_trigger_policy(policy: OrderPolicy) -> str:
             return f"{format_duration(elapsed)} after the first record that is not yet emitted"
         case _:
             return describe_close_policy(policy)
-
-
-def describe_aggregate(plan_aggregate: Aggregate, *, panes: bool = False) -> str:
-    """Describe a result column. Over panes all values are kept, so no aggregate is approximate."""
-    match plan_aggregate:
-        case Count(None):
-            return "number of records"
-        case Count(field):
-            return f"number of records with a {field}"
-        case Sum(field):
-            return f"sum of {field}"
-        case Mean(field):
-            return f"mean of {field}"
-        case Min(field):
-            return f"minimum of {field}"
-        case Max(field):
-            return f"maximum of {field}"
-        case First(field, order):
-            return f"first {field} by {order.replace('_', ' ')}"
-        case Last(field, order):
-            return f"last {field} by {order.replace('_', ' ')}"
-        case Distinct(field, exact):
-            return f"number of distinct {field}" + ("" if exact or panes else ", approximate (HyperLogLog)")
-        case TopN(field, n, by, largest):
-            record_phrase = "record" if n == 1 else f"{n} records"
-            return f"{field} of the {record_phrase} with the {'largest' if largest else 'smallest'} {by or field}"
-        case Quantiles(field, ranks):
-            approximation_note = "" if panes else ", approximate (KLL)"
-            kind = "quantile" if len(ranks) == 1 else "quantiles"
-            return f"{kind} {join_phrases([f'{rank:g}' for rank in ranks])} of {field}{approximation_note}"
-        case Collect(field):
-            return f"list of all {field}"
-        case Custom(fields, combiner):
-            return f"{combiner.name} of {join_phrases(list(fields))}"
-        case JoinMembers(input_, fields):
-            return (
-                f"{join_phrases(list(fields))} of every record of {input_}"
-                if fields
-                else f"records of {input_}"
-            )
-        case OfInput(input_, inner):
-            return f"{describe_aggregate(inner, panes=panes)} of {input_} only"
-        case _:
-            assert_never(plan_aggregate)

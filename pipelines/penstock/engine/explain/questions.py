@@ -77,7 +77,7 @@ def answer_what(stage: Stage, upstream_names: list[str]) -> tuple[str, ...]:
         )
         return (f"{key[0].upper()}{key[1:]}, the {kind} join of {left} and {right}:", rows)
     columns = (
-        f"{output.name}: {phrases.describe_aggregate(output.aggregate, panes=bool(upstream_names))}"
+        f"{output.name}: {output.aggregate.describe(panes=bool(upstream_names))}"
         for output in stage.aggregates
     )
     return (f"{key[0].upper()}{key[1:]}:", *columns)

@@ -5,27 +5,16 @@ from dataclasses import dataclass
 from penstock.engine.definition.phrases import format_delay, format_duration, join_phrases
 from penstock.engine.explain import phrases
 from penstock.engine.plan import (
-    Aggregate,
     AsOf,
     Between,
     ChangelogWindows,
-    Collect,
     CountPolicy,
-    Custom,
-    Distinct,
-    First,
-    JoinMembers,
-    Last,
-    OfInput,
     Plan,
     PlanSource,
-    Quantiles,
     SlidingOrder,
     Stage,
     StatefulFunction,
-    TopN,
     Tumbling,
-    can_retract,
     is_processing_time,
 )
 from penstock.engine.plan.validation.pane_timing import has_unbounded_windows
@@ -131,41 +120,11 @@ def describe_window_size(stage: Stage, *, changes: bool) -> str:
     """Describe the state of each window."""
     columns = []
     for output in stage.aggregates:
-        keeps_all_values = changes and not is_compact_over_changes(output.aggregate)
-        contents = "all values" if keeps_all_values else describe_aggregate_size(output.aggregate)
+        keeps_all_values = changes and not output.aggregate.can_retract
+        contents = "all values" if keeps_all_values else output.aggregate.describe_state()
         columns.append(f"{output.name} ({contents})")
     shown_copy = "; and the last emitted values" if stage.accumulation == "retracting" else ""
     return f"per key and window: trigger state, {join_phrases(columns)}{shown_copy}"
-
-
-def is_compact_over_changes(aggregate: Aggregate) -> bool:
-    """Return whether an aggregate needs no more state over changes than over records."""
-    return can_retract(aggregate) or isinstance(aggregate, JoinMembers)
-
-
-def describe_aggregate_size(aggregate: Aggregate) -> str:
-    """Describe the state of an aggregate."""
-    match aggregate:
-        case Collect():
-            return "all values"
-        case Distinct(exact=True):
-            return "every distinct value"
-        case Distinct(precision=precision):
-            return f"a sketch of {2**precision} registers"
-        case Quantiles(k=k):
-            return f"a sketch of about {k} values per level"
-        case TopN(n=n):
-            return "a record" if n == 1 else f"{n} records"
-        case First() | Last():
-            return "a value with its time, partition and offset"
-        case Custom():
-            return "its partial result"
-        case JoinMembers():
-            return "every record, with the fields that the join returns"
-        case OfInput(aggregate=inner):
-            return describe_aggregate_size(inner)
-        case _:
-            return "a few numbers"
 
 
 def describe_window_expiry(plan: Plan, stage: Stage) -> str:

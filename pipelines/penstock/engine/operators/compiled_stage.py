@@ -7,12 +7,8 @@ from difflib import get_close_matches
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.aggregates import Accumulator, AccumulatorPart, build_accumulator
-from penstock.engine.aggregates.per_input import (
-    RestrictedColumn,
-    collect_restricted_columns,
-    use_restricted_columns,
-)
+from penstock.engine.aggregates import Accumulator, AccumulatorPart, AggregateContext
+from penstock.engine.aggregates.restricted_columns import RestrictedColumn
 from penstock.engine.columnar import StateColumn
 from penstock.engine.definition.argument_checks import require
 from penstock.engine.definition.predicates import Predicate
@@ -268,7 +264,9 @@ def compile_stage(
     """Compile a stage over input fields of these types. Set `reads_changes` if its inputs are other stages."""
     refuse_unknown_fields(stage, field_types)
     has_several_inputs = len(stage.inputs) > 1
-    restricted_columns = collect_restricted_columns(stage.aggregates)
+    restricted_columns = tuple(
+        dict.fromkeys(column for output in stage.aggregates for column in output.aggregate.restricted_columns)
+    )
     field_types = {
         **field_types,
         **{
@@ -277,11 +275,10 @@ def compile_stage(
         },
     }
     aggregates = (
-        build_accumulator(
-            use_restricted_columns(output),
-            field_types,
-            over_changes=reads_changes,
-            has_several_inputs=has_several_inputs and not reads_changes,
+        output.aggregate.build_accumulator(
+            AggregateContext(
+                output.name, field_types, reads_changes, has_several_inputs and not reads_changes
+            )
         )
         for output in stage.aggregates
     )

@@ -3,6 +3,22 @@
 Nothing here runs a pipeline or depends on Spark, YAML or the command line.
 """
 
+from penstock.engine.aggregates.aggregate import Aggregate
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.collect import Collect
+from penstock.engine.aggregates.count import Count
+from penstock.engine.aggregates.custom import Custom
+from penstock.engine.aggregates.distinct import Distinct
+from penstock.engine.aggregates.first import First
+from penstock.engine.aggregates.join_members import JoinMembers
+from penstock.engine.aggregates.last import Last
+from penstock.engine.aggregates.max import Max
+from penstock.engine.aggregates.mean import Mean
+from penstock.engine.aggregates.min import Min
+from penstock.engine.aggregates.of_input import OfInput
+from penstock.engine.aggregates.quantiles import Quantiles
+from penstock.engine.aggregates.sum import Sum
+from penstock.engine.aggregates.top_n import TopN
 from penstock.engine.definition.predicates import (
     Comparison,
     Conjunction,
@@ -20,27 +36,6 @@ from penstock.engine.definition.user_functions import (
     FunctionRef,
     combiner_ref,
     function_ref,
-)
-from penstock.engine.plan.aggregates import (
-    Aggregate,
-    AggregateOutput,
-    Collect,
-    Count,
-    Custom,
-    Distinct,
-    First,
-    JoinMembers,
-    Last,
-    Max,
-    Mean,
-    Min,
-    OfInput,
-    Quantiles,
-    Sum,
-    TopN,
-    aggregate_fields,
-    can_retract,
-    needs_arrival_order,
 )
 from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.codec import fingerprint, plan_from_dict, plan_to_dict
@@ -198,13 +193,10 @@ __all__ = [
     "Tumbling",
     "WatermarkStrategy",
     "Window",
-    "aggregate_fields",
-    "can_retract",
     "combiner_ref",
     "fingerprint",
     "function_ref",
     "is_processing_time",
-    "needs_arrival_order",
     "plan_from_dict",
     "plan_to_dict",
     "predicate_fields",

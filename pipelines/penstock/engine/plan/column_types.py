@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from penstock.engine.definition.argument_checks import require
 from penstock.engine.definition.predicates import Predicate, iter_comparisons
-from penstock.engine.plan.aggregates import Aggregate, AggregateOutput, Mean, OfInput, Quantiles, Sum
+from penstock.engine.definition.sql_type_names import NON_ADDITIVE_TYPES, base_type
 from penstock.engine.plan.sources import Column
 
 DECLARABLE_TYPES = ("STRING", "BOOLEAN", "INT", "BIGINT", "FLOAT", "DOUBLE", "BINARY")
@@ -18,12 +18,10 @@ COMPARABLE_CLASSES: Mapping[str, tuple[type, ...]] = {
 }
 """The Python types of constants for each column type. For unlisted types, Spark decides."""
 
-NON_NUMBER_TYPES = ("STRING", "VARCHAR", "CHAR", "BOOLEAN", "BINARY", "ARRAY", "MAP", "STRUCT")
 NON_KEY_TYPES = ("ARRAY", "MAP", "STRUCT")
 SCALAR_KEY_HINT = (
     "Group by a scalar field: flat_map can make one row per value, map can convert the value to text"
 )
-NON_ADDITIVE_TYPES = (*NON_NUMBER_TYPES, "DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
 
 
 def check_column_types(columns: Iterable[Column], field: str) -> None:
@@ -39,15 +37,6 @@ def is_declarable_type(type_name: str) -> bool:
     if type_name.startswith("ARRAY<") and type_name.endswith(">"):
         return is_declarable_type(type_name[6:-1])
     return type_name in DECLARABLE_TYPES
-
-
-def check_numeric_aggregate(output: AggregateOutput, column_types: Mapping[str, str | None]) -> None:
-    """Refuse a numeric aggregate over a field that is known not to be a number."""
-    aggregate, (operation, refused_types) = numeric_requirement(output.aggregate)
-    field_type = column_types.get(getattr(aggregate, "field", "")) if refused_types else None
-    field_base_type = base_type(field_type or "")
-    problem = f"{getattr(aggregate, 'field', None)!r} is {field_type}, which has no {operation}"
-    require(field_base_type not in refused_types, f"aggregate.{output.name}", problem, "Name a numeric field")
 
 
 def check_delta_field(field: str, column_types: Mapping[str, str | None]) -> None:
@@ -82,21 +71,3 @@ def check_condition_types(
             problem,
             "Compare it with a constant of its type: 'text' in quotes, numbers without",
         )
-
-
-def base_type(type_name: str) -> str:
-    """Return a type without its parameters: `DECIMAL(10, 2)` gives DECIMAL."""
-    return type_name.upper().partition("<")[0].partition("(")[0].strip()
-
-
-def numeric_requirement(aggregate: Aggregate) -> tuple[Aggregate, tuple[str, tuple[str, ...]]]:
-    """Return the inner aggregate, the name of its operation, and the types that the operation does not support."""
-    match aggregate:
-        case Sum() | Mean():
-            return aggregate, ("sum", NON_ADDITIVE_TYPES)
-        case Quantiles():
-            return aggregate, ("quantiles", NON_NUMBER_TYPES)
-        case OfInput(aggregate=inner):
-            return numeric_requirement(inner)
-        case _:
-            return aggregate, ("", ())

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from penstock.engine.definition.predicates import Predicate, predicate_fields
 from penstock.engine.errors import DefinitionError
-from penstock.engine.plan.aggregates import JoinMembers, OfInput, aggregate_fields
 from penstock.engine.plan.join_windows import AsOf
 from penstock.engine.plan.policies import DeltaPolicy, PunctuationPolicy
 from penstock.engine.plan.sources import PlanSource, TopicOrigin
@@ -17,9 +16,9 @@ def iter_used_fields(stage: Stage, input_: str) -> Iterable[tuple[str, str]]:
     """Yield each use of a field of an input: its location in the definition and the field."""
     yield from (("key", name) for name in stage.key)
     for output in stage.aggregates:
-        if not isinstance(output.aggregate, OfInput | JoinMembers) or output.aggregate.input == input_:
+        if output.aggregate.restricted_input in (None, input_):
             location = f"aggregate.{output.name}" if stage.join is None else "join.take"
-            yield from ((location, name) for name in aggregate_fields(output.aggregate))
+            yield from ((location, name) for name in output.aggregate.used_fields)
     for location, predicate in iter_predicates(stage, input_):
         yield from ((location, name) for name in predicate_fields(predicate))
     yield from (("window.delta.field", name) for name in delta_fields(stage.window))
@@ -59,9 +58,7 @@ def refuse_renamed_inputs(stage: Stage, sources: Iterable[PlanSource]) -> None:
 
     A record only carries its topic, not the name of its input.
     """
-    reads_inputs_apart = stage.join is not None or any(
-        isinstance(output.aggregate, OfInput | JoinMembers) for output in stage.aggregates
-    )
+    reads_inputs_apart = stage.join is not None or stage.has_restricted_aggregates
     for source in sources:
         if (
             reads_inputs_apart

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from penstock.engine.plan.aggregates import AggregateOutput
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
 from penstock.engine.plan.joins import Join
 from penstock.engine.plan.sinks import Sink, TableSink
 from penstock.engine.plan.sources import OMITTED_AT_DEFAULT, PlanSource
@@ -56,6 +56,11 @@ class Stage:
     def all_sinks(self) -> tuple[Sink, ...]:
         """The tables and topics that it writes."""
         return (*self.sinks, *self.topics)
+
+    @property
+    def has_restricted_aggregates(self) -> bool:
+        """Whether an aggregate is restricted to one input."""
+        return any(output.aggregate.restricted_input is not None for output in self.aggregates)
 
     def steps_of_input(self, input_: str) -> tuple[Step, ...]:
         """Return the steps of one input."""

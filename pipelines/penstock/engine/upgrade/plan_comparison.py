@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from penstock.engine.plan.aggregates import AggregateOutput
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
 from penstock.engine.plan.codec import fingerprint, part_to_json
 from penstock.engine.plan.sinks import PaneContent, Sink
 from penstock.engine.plan.sources import Column, PlanSource

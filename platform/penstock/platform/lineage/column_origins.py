@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING
 
 from penstock.engine.plan import (
     Aggregate,
-    Collect,
-    Custom,
-    First,
-    Last,
     LookupStep,
-    Max,
-    Min,
-    OfInput,
     Plan,
     PlanSource,
     RowFunctionStep,
@@ -29,8 +22,6 @@ from penstock.engine.plan import (
     StatefulFunction,
     Step,
     TopicOrigin,
-    TopN,
-    aggregate_fields,
 )
 from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.columns import WINDOW_BOUND_COLUMNS, stage_value_columns
@@ -140,28 +131,14 @@ def _trace_values(
 
 
 def _aggregate_origin(aggregate: Aggregate, input_columns: Mapping[str, OriginsByColumn]) -> ColumnOrigin:
-    if isinstance(aggregate, OfInput):
-        return _aggregate_origin(aggregate.aggregate, {aggregate.input: input_columns[aggregate.input]})
+    columns_of_inputs = [
+        columns for name, columns in input_columns.items() if aggregate.restricted_input in (None, name)
+    ]
     source_origin, visible_origin = (
-        merge_origins(columns.find_origin(name) for columns in input_columns.values() for name in names)
-        for names in (aggregate_fields(aggregate), list_visible_fields(aggregate))
+        merge_origins(columns.find_origin(name) for columns in columns_of_inputs for name in names)
+        for names in (aggregate.used_fields, aggregate.visible_fields)
     )
     return source_origin.hidden | visible_origin
-
-
-def list_visible_fields(aggregate: Aggregate) -> tuple[str, ...]:
-    """List the fields whose values an aggregate shows unchanged; a count or a mean shows none."""
-    match aggregate:
-        case Min(name) | Max(name) | First(name) | Last(name) | Collect(name):
-            return (name,)
-        case TopN(field=name, by=by):
-            return (name,) if by is None else (name, by)
-        case Custom(names):
-            return names
-        case OfInput(aggregate=inner_aggregate):
-            return list_visible_fields(inner_aggregate)
-        case _:
-            return ()
 
 
 def _apply_steps(steps: Iterable[Step], columns: OriginsByColumn) -> OriginsByColumn:

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from penstock.engine.aggregates import AggregateContext
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan import (
     Aggregate,
-    AggregateOutput,
     LookupStep,
-    OfInput,
     Plan,
     RowFunctionStep,
     SelectStep,
@@ -19,7 +18,6 @@ from penstock.engine.plan import (
     Stage,
     StatefulFunction,
     Step,
-    aggregate_fields,
 )
 from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.columns import WINDOW_BOUND_COLUMNS
@@ -196,36 +194,23 @@ def list_stage_values(stage: Stage) -> list[StageValue]:
     return [
         StageValue(
             output.name,
-            format_aggregate(output.aggregate),
-            aggregate_fields(output.aggregate),
+            output.aggregate.describe_call(),
+            output.aggregate.used_fields,
             output.aggregate,
         )
         for output in stage.aggregates
     ]
 
 
-def format_aggregate(aggregate: Aggregate) -> str:
-    """Format an aggregate as in a definition, for example mean(temperature)."""
-    if isinstance(aggregate, OfInput):
-        return f"of({aggregate.input}, {format_aggregate(aggregate.aggregate)})"
-    return f"{type(aggregate).__name__.lower()}({', '.join(aggregate_fields(aggregate))})"
-
-
 def _aggregate_type(aggregate: Aggregate, types: Mapping[str, str]) -> str:
     """Return the type that the engine gives the aggregate.
 
-    The engine's own accumulator knows it. A field without a known type counts as a number where a text is not
-    allowed.
+    A field without a known type counts as a number where a text is not allowed.
     """
-    # Imported here: the accumulators take NumPy and pyarrow.compute along.
-    from penstock.engine.aggregates.registry import build_accumulator
-
-    if isinstance(aggregate, OfInput):
-        return _aggregate_type(aggregate.aggregate, types)
-    fields = aggregate_fields(aggregate)
+    fields = aggregate.used_fields
     known_types = {name: to_arrow_type(types[name]) for name in fields if name in types}
     for unknown_type in (pa.string(), pa.float64()):
         field_types = {name: known_types.get(name) or unknown_type for name in fields}
         with suppress(DefinitionError):
-            return to_sql_type(build_accumulator(AggregateOutput("value", aggregate), field_types).type)
+            return to_sql_type(aggregate.result_type(AggregateContext("value", field_types)))
     return types.get(fields[0], "string") if fields else "string"

@@ -16,7 +16,6 @@ from penstock.engine.plan import (
     Fixed,
     Global,
     Plan,
-    Quantiles,
     RowFunctionStep,
     Sessions,
     Sliding,
@@ -139,9 +138,9 @@ def max_window_reach_ms(window: Window) -> int:
 def comparison_for(stage: Stage, table: str) -> TableComparison:
     """Return the columns that identify a row of a stage's table, and those that must be equal.
 
-    Randomized sketches are not compared.
+    Values that are not reproducible are not compared.
     """
-    values = [output.name for output in stage.aggregates if not isinstance(output.aggregate, Quantiles)]
+    values = [output.name for output in stage.aggregates if output.aggregate.is_reproducible]
     if has_order_windows(stage):
         return TableComparison(
             table, [*stage.key, WINDOW_NUMBER_FIELD.name], [*values, "records", "window_start", "window_end"]

@@ -17,7 +17,7 @@ from penstock.engine.history.reexecute import BatchToReexecute, InMemoryPanes, r
 from penstock.engine.host.control import BatchRecord
 from penstock.engine.host.control_reporter import to_batch_record
 from penstock.engine.operators.ordered.state_schema import WINDOW_NUMBER_FIELD
-from penstock.engine.plan import OrderWindow, Quantiles, Sink, Stage
+from penstock.engine.plan import OrderWindow, Sink, Stage
 from penstock.engine.plan.sinks import PaneContent
 from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.spark.bounded_sources.union_source import UnionSource
@@ -202,11 +202,11 @@ def comparison_for_sink(stage: Stage, sink: Sink, columns: Sequence[str]) -> Tab
             *joined_columns,
             COPY_NUMBER_COLUMN if joined_columns else ROW_NUMBER_COLUMN,
         ]
-    sketch_columns = {output.name for output in stage.aggregates if isinstance(output.aggregate, Quantiles)}
+    varying_columns = {output.name for output in stage.aggregates if not output.aggregate.is_reproducible}
     return TableComparison(
         sink.path,
         identity_columns,
-        [name for name in columns if name not in {*identity_columns, *sketch_columns}],
+        [name for name in columns if name not in {*identity_columns, *varying_columns}],
     )
 
 

@@ -15,9 +15,9 @@ from tests.pipelines.engine.aggregates.elements import EVERY, FIELDS, Arrival, c
 from penstock.conformance.reference.aggregates import compute_aggregate
 from penstock.conformance.reference.input_records import StageElement
 from penstock.conformance.reference.number_semantics import canonicalize
-from penstock.engine.aggregates import Accumulator, build_accumulator, merge_partials
+from penstock.engine.aggregates import Accumulator, AggregateContext, merge_partials
 from penstock.engine.columnar import new_rows
-from penstock.engine.plan import Aggregate, AggregateOutput, Mean, Quantiles, aggregate_fields
+from penstock.engine.plan import Aggregate, Mean, Quantiles
 
 TYPES = {field.name: field.type for field in FIELDS}
 WINDOWS = 3
@@ -30,7 +30,7 @@ def arrivals(draw: st.DrawFn, of: Aggregate) -> list[Arrival]:
     found = []
     offsets: dict[tuple[str, int], int] = {}
     batch = 0
-    for content in draw(st.lists(fields(*aggregate_fields(of)), max_size=12)):
+    for content in draw(st.lists(fields(*of.used_fields), max_size=12)):
         source, partition = draw(st.sampled_from(SOURCES)), draw(st.integers(0, 1))
         offset = offsets.get((source, partition), 0)
         offsets[source, partition] = offset + 1
@@ -60,7 +60,7 @@ def said(each: Accumulator, rows: Any) -> list[Any]:
 @given(of=st.sampled_from(EVERY), data=st.data())
 def test_partials_of_batches_merge_to_the_whole(of: Aggregate, data: st.DataObject) -> None:
     came = data.draw(arrivals(of))
-    each = build_accumulator(AggregateOutput("out", of), TYPES, has_several_inputs=True)
+    each = of.build_accumulator(AggregateContext("out", TYPES, has_several_inputs=True))
     rows = new_rows([part.state_column for part in each.parts], WINDOWS)
     for batch in sorted({arrival.batch for arrival in came}):
         now = [arrival for arrival in came if arrival.batch == batch]
@@ -86,7 +86,7 @@ def test_merged_windows_equal_one_window_of_all_elements(
     of: Aggregate, data: st.DataObject, order: Sequence[int]
 ) -> None:
     came = data.draw(arrivals(of))
-    each = build_accumulator(AggregateOutput("out", of), TYPES, has_several_inputs=True)
+    each = of.build_accumulator(AggregateContext("out", TYPES, has_several_inputs=True))
     rows = combined(each, [a.element for a in came], [a.window for a in came], WINDOWS)
     merged = new_rows([part.state_column for part in each.parts], 1)
     merge_partials(each.parts, merged, np.zeros(WINDOWS, np.int64), rows.where(np.array(order)))
@@ -98,7 +98,7 @@ def test_merged_windows_equal_one_window_of_all_elements(
 def test_retracted_elements_leave_no_trace(of: Aggregate, data: st.DataObject) -> None:
     """Changes have no address: elements of one time are ordered by their values."""
     came = data.draw(arrivals(of))
-    each = build_accumulator(AggregateOutput("out", of), TYPES, over_changes=True)
+    each = of.build_accumulator(AggregateContext("out", TYPES, over_changes=True))
     gone = data.draw(st.lists(st.sampled_from(came), unique_by=id) if came else st.just([]))
     changes = [*((a, 1) for a in came), *((a, -1) for a in gone)]
     changes = data.draw(st.permutations(changes))
@@ -125,5 +125,5 @@ def depends_on_address(of: Aggregate) -> bool:
 @pytest.mark.parametrize("changes", [False, True])
 def test_a_window_without_elements_equals_the_reference(changes: bool) -> None:
     for of in EVERY:
-        each = build_accumulator(AggregateOutput("out", of), TYPES, over_changes=changes)
+        each = of.build_accumulator(AggregateContext("out", TYPES, over_changes=changes))
         assert said(each, combined(each, [], [], 1)) == [expected(of, [])], of

@@ -40,14 +40,13 @@ from penstock.engine.plan import (
     Stage,
     TopicOrigin,
     Tumbling,
-    aggregate_fields,
 )
 from penstock.engine.state import state_tree as trees
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
 
 TYPES = {"key": pa.string(), "at": pa.int64(), **{field.name: field.type for field in FIELDS}}
 SOURCE = PlanSource("records", TopicOrigin("records"), tuple(Column(name, "ANY") for name in TYPES), "at")
-OF_THE_REFERENCES_TYPE = [of for of in EVERY if "price" not in aggregate_fields(of)]
+OF_THE_REFERENCES_TYPE = [of for of in EVERY if "price" not in of.used_fields]
 """The reference returns a mean of decimals as a decimal, the engine as a float."""
 
 of_time = st.one_of(
@@ -82,7 +81,7 @@ def stages(draw: st.DrawFn) -> Stage:
 @st.composite
 def histories(draw: st.DrawFn, stage: Stage) -> list[InputBatch]:
     """Batches with rising watermarks, and an end."""
-    read = {name for output in stage.aggregates for name in aggregate_fields(output.aggregate)}
+    read = {name for output in stage.aggregates for name in output.aggregate.used_fields}
     batches: list[InputBatch] = []
     watermark, offsets = 0, [0, 0]
     for number in range(draw(st.integers(1, 4))):

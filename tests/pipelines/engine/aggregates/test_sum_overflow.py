@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.engine.aggregates import lift_elements, merge_partials
-from penstock.engine.aggregates.registry import build_accumulator
+from penstock.engine.aggregates import AggregateContext, lift_elements, merge_partials
 from penstock.engine.columnar import new_rows
 from penstock.engine.errors import SumOverflowError
-from penstock.engine.plan import AggregateOutput, Sum
+from penstock.engine.plan import Sum
 
 LEAST, MOST = -(2**63), 2**63 - 1
 near_the_end = st.one_of(
@@ -24,7 +23,7 @@ DECIMALS = pa.decimal128(38, 2)
 
 def total(batches: list[list[Any]], kind: pa.DataType) -> Any:
     """The sum of values that arrive in batches, for one window."""
-    sum_ = build_accumulator(AggregateOutput("total", Sum("value")), {"value": kind})
+    sum_ = Sum("value").build_accumulator(AggregateContext("total", {"value": kind}))
     rows = new_rows([part.state_column for part in sum_.parts], 1)
     for values in batches:
         came = lift_elements(sum_.parts, pa.table({"value": pa.array(values, kind)}))
@@ -44,7 +43,7 @@ def test_a_sum_of_integers_is_exact_or_raises(batches: list[list[int]]) -> None:
 
 
 def test_an_overflow_leaves_the_rows_of_all_windows_unchanged() -> None:
-    sum_ = build_accumulator(AggregateOutput("total", Sum("value")), {"value": pa.int64()})
+    sum_ = Sum("value").build_accumulator(AggregateContext("total", {"value": pa.int64()}))
     rows = new_rows([part.state_column for part in sum_.parts], 2)
     came = lift_elements(sum_.parts, pa.table({"value": [5, MOST, MOST]}))
     with pytest.raises(SumOverflowError):

@@ -18,7 +18,7 @@ from tests.pipelines.engine.operators.partials import partials
 
 from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
 from penstock.conformance.reference.number_semantics import sum_exactly
-from penstock.engine.aggregates import build_accumulator, lift_elements, merge_partials
+from penstock.engine.aggregates import AggregateContext, lift_elements, merge_partials
 from penstock.engine.aggregates.exact_sums import split_into_terms, sum_terms
 from penstock.engine.columnar import new_rows
 from penstock.engine.operators.stage_graph import compile_graph
@@ -103,7 +103,7 @@ GLITCHES = [
 
 @pytest.mark.parametrize("of", [sum_("value"), mean("value")], ids=["sum", "mean"])
 def test_retracting_a_large_value_leaves_small_ones_exact(of: Aggregate) -> None:
-    each = build_accumulator(AggregateOutput("out", of), {"value": pa.float64()}, over_changes=True)
+    each = of.build_accumulator(AggregateContext("out", {"value": pa.float64()}, over_changes=True))
     rows, stood = new_rows([part.state_column for part in each.parts], 1), list[float]()
     for values in GLITCHES:
         changes = [*((value, -1) for value in stood), *((value, 1) for value in values)]

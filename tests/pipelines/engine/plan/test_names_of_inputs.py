@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from penstock.engine.aggregates.join_members import JoinMembers
+from penstock.engine.aggregates.of_input import OfInput
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan import FileOrigin, Plan, TopicOrigin, validate_plan
-from penstock.engine.plan.aggregates import JoinMembers, OfInput
 from penstock.stream import count, fixed, join, of, read
 
 ONE_SIDED = (

@@ -16,7 +16,7 @@ from tests.pipelines.engine.aggregates.elements import FIELDS, aggregates_over, 
 from penstock.conformance.reference.aggregates import compute_aggregate
 from penstock.conformance.reference.input_records import StageElement
 from penstock.conformance.reference.number_semantics import canonicalize
-from penstock.engine.aggregates import Accumulator, build_accumulator, merge_partials
+from penstock.engine.aggregates import Accumulator, AggregateContext, merge_partials
 from penstock.engine.aggregates.spark_xxhash64 import hash_like_spark
 from penstock.engine.columnar import new_rows, rows_from_table
 from penstock.engine.errors import SumOverflowError
@@ -167,7 +167,10 @@ def test_an_accumulator_of_changes_is_made_by_spark_too(spark: "SparkSession") -
     frame = spark.createDataFrame(table_of([e for e, _ in changes], [w for _, w in changes]))
     ofs = [of for name in FIELDS.names for of in aggregates_over(name) if not depends_on_place(of)]
     outputs = [AggregateOutput(f"out_{number}", of) for number, of in enumerate(ofs)]
-    accumulators = [build_accumulator(output, TYPES, over_changes=True) for output in outputs]
+    accumulators = [
+        output.aggregate.build_accumulator(AggregateContext(output.name, TYPES, over_changes=True))
+        for output in outputs
+    ]
     parts = [part for each in accumulators for part in each.parts]
     start = (frame["_time"] - frame["_time"] % SIZE).alias("window_start")
     partial = frame.groupBy(start).agg(*(expr(f"{part.sql} AS {part.name}") for part in parts)).toArrow()

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.engine.aggregates.aggregate_context import WEIGHT_COLUMN
-from penstock.engine.aggregates.per_input import INPUT_COLUMN
+from penstock.engine.aggregates.restricted_columns import INPUT_COLUMN
 from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.stateful.side_outputs import output_schema, select_output_panes
 from penstock.engine.operators.windowed.window_update import StageResult

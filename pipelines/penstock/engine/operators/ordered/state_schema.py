@@ -6,7 +6,6 @@ import pyarrow as pa
 
 from penstock.engine.columnar import StateColumn
 from penstock.engine.definition.predicates import Predicate
-from penstock.engine.plan.aggregates import aggregate_fields
 from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.join_windows import AsOf
 from penstock.engine.plan.policies import DeltaPolicy, PunctuationPolicy
@@ -73,7 +72,7 @@ def list_record_fields(stage: Stage, field_types: Mapping[str, pa.DataType]) -> 
             for field_name, field_type in field_types.items()
             if field_name not in stage.key and not field_name.startswith("_")
         )
-    aggregate_names = [name for output in stage.aggregates for name in aggregate_fields(output.aggregate)]
+    aggregate_names = [name for output in stage.aggregates for name in output.aggregate.used_fields]
     wanted_names = dict.fromkeys([*aggregate_names, *list_delta_fields(stage.window)])
     return tuple(pa.field(name, field_types[name]) for name in wanted_names if name not in stage.key)
 

@@ -5,7 +5,7 @@ User functions are not checked: a value that they return under the name of the e
 """
 
 from penstock.engine.definition.argument_checks import require
-from penstock.engine.plan.column_types import NON_NUMBER_TYPES, base_type
+from penstock.engine.definition.sql_type_names import NON_NUMBER_TYPES, base_type
 from penstock.engine.plan.sources import PlanSource
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.steps import SelectStep

@@ -7,13 +7,11 @@ from penstock.engine.definition.argument_checks import (
     require_one_of,
 )
 from penstock.engine.errors import DefinitionError
-from penstock.engine.plan.aggregates import Aggregate, JoinMembers, OfInput, needs_arrival_order
 from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.column_types import (
     check_condition_types,
     check_delta_field,
     check_key_types,
-    check_numeric_aggregate,
 )
 from penstock.engine.plan.columns import stage_input_columns
 from penstock.engine.plan.field_usage import (
@@ -107,7 +105,7 @@ def check_stage(plan: Plan, stage: Stage) -> None:
     elif not isinstance(stage.window, JoinWindow):
         check_order_window(stage)
     for output in stage.aggregates:
-        has_defined_order = not needs_arrival_order(output.aggregate) or len(stage.inputs) == 1
+        has_defined_order = not output.aggregate.needs_arrival_order or len(stage.inputs) == 1
         fix = "Write order='event_time': several inputs have no common arrival order"
         require(has_defined_order, f"aggregate.{output.name}", "needs the arrival order", fix)
 
@@ -140,7 +138,7 @@ def check_fields(plan: Plan, stage: Stage) -> None:
         )
         columns_by_input = (
             columns_by_input
-            if has_per_input_aggregates(stage)
+            if stage.has_restricted_aggregates
             else dict.fromkeys(columns_by_input, pane_columns)
         )
     for name, columns in columns_by_input.items():
@@ -148,7 +146,7 @@ def check_fields(plan: Plan, stage: Stage) -> None:
             if upstream_stages:
                 reader_names = (
                     name
-                    if has_per_input_aggregates(stage)
+                    if stage.has_restricted_aggregates
                     else ", ".join(upstream.name for upstream in upstream_stages)
                 )
                 shown_columns = f"{reader_names} has: {', '.join(sorted(columns or ()))}"
@@ -163,34 +161,19 @@ def check_fields(plan: Plan, stage: Stage) -> None:
         for location, predicate in iter_predicates(stage, name):
             check_condition_types(predicate, columns or {}, location)
         for output in stage.aggregates:
-            check_numeric_aggregate(
-                output, (columns or {}) if restricted_input(output.aggregate) in (None, name) else {}
-            )
+            if output.aggregate.restricted_input in (None, name):
+                output.aggregate.check_column_types(columns or {}, f"aggregate.{output.name}")
     refuse_type_conflicts(stage, columns_by_input, panes=bool(upstream_stages))
-
-
-def restricted_input(aggregate: Aggregate) -> str | None:
-    """Return the input to which an aggregate is restricted, if any."""
-    return aggregate.input if isinstance(aggregate, OfInput | JoinMembers) else None
-
-
-def has_per_input_aggregates(stage: Stage) -> bool:
-    """Return whether an aggregate of the stage is restricted to one input."""
-    return any(isinstance(output.aggregate, OfInput | JoinMembers) for output in stage.aggregates)
 
 
 def check_input_names(plan: Plan, stage: Stage) -> None:
     """Refuse aggregates over inputs that the stage does not read or cannot distinguish."""
     refuse_renamed_inputs(stage, plan.sources_of(stage))
     for output in stage.aggregates:
-        if isinstance(output.aggregate, OfInput | JoinMembers):
-            fix = f"{stage.name} reads: {', '.join(stage.inputs)}"
-            require(
-                output.aggregate.input in stage.inputs,
-                f"aggregate.{output.name}",
-                output.aggregate.input,
-                fix,
-            )
+        restricted_input = output.aggregate.restricted_input
+        fix = f"{stage.name} reads: {', '.join(stage.inputs)}"
+        is_known = restricted_input is None or restricted_input in stage.inputs
+        require(is_known, f"aggregate.{output.name}", restricted_input, fix)
 
 
 def check_order_window(stage: Stage) -> None:

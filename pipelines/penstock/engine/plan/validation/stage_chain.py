@@ -5,7 +5,6 @@ without a retraction would be counted twice. A stage over retracted elements mus
 """
 
 from penstock.engine.definition.argument_checks import require
-from penstock.engine.plan.aggregates import needs_arrival_order
 from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.correction_time import correction_time_ms, is_event_time_bound
 from penstock.engine.plan.join_windows import AsOf, Between
@@ -44,7 +43,7 @@ def check_downstream_stage(plan: Plan, stage: Stage) -> None:
         require(is_supported, "steps", f"a {step_kind(step)} step over panes", fix)
     for output in stage.aggregates:
         fix = "Write order='event_time': panes have no arrival order"
-        has_defined_order = not needs_arrival_order(output.aggregate)
+        has_defined_order = not output.aggregate.needs_arrival_order
         require(has_defined_order, f"aggregate.{output.name}", "needs the arrival order", fix)
 
 

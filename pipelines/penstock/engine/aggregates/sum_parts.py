@@ -1,6 +1,6 @@
-"""Count, sum and mean: retractable aggregates that add up numbers."""
+"""What the sum and the mean share: a retractable sum of a numeric field."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -8,58 +8,40 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.aggregates.accumulator import Accumulator, AccumulatorPart
+from penstock.engine.aggregates.accumulator import AccumulatorPart
+from penstock.engine.aggregates.aggregate import FieldAggregate
 from penstock.engine.aggregates.aggregate_context import WEIGHT_COLUMN, AggregateContext
 from penstock.engine.aggregates.exact_sums import add_terms, sum_terms
-from penstock.engine.aggregates.field_types import resolve_sum_type
+from penstock.engine.aggregates.field_types import refuse_column_types
 from penstock.engine.aggregates.list_columns import ListMerger, to_single_entry_lists
 from penstock.engine.aggregates.mergers import BIGINT_LIMIT, SumMerger
 from penstock.engine.columnar import NumpyColumn, Rows, to_numpy
 from penstock.engine.definition.predicates import quote_column, sql_literal
+from penstock.engine.definition.sql_type_names import NON_ADDITIVE_TYPES
 from penstock.engine.errors import SumOverflowError
-from penstock.engine.plan.aggregates import AggregateOutput, Count, Mean, Sum
 from penstock.engine.state.header_columns import BoolArray
 
 NON_FINITE_VALUES = {"nan": np.nan, "inf": np.inf, "negative_inf": -np.inf}
 """Non-finite values cannot be subtracted from a sum. Over changes they are counted instead."""
 
 
-def build_count(output: AggregateOutput, aggregate: Count, context: AggregateContext) -> Accumulator:
-    """Build the number of elements, or of values."""
-    part = context.make_count_part(f"{output.name}_present", aggregate.field)
-    return Accumulator(output.name, pa.int64(), (part,), lambda rows: rows[part.name])
+class AdditiveAggregate(FieldAggregate):
+    """An aggregate that adds up the values of a numeric field."""
 
+    @property
+    def visible_fields(self) -> tuple[str, ...]:
+        """None: a sum shows no single value."""
+        return ()
 
-def build_sum(output: AggregateOutput, aggregate: Sum, context: AggregateContext) -> Accumulator:
-    """Build the sum of a field."""
-    total = _SumBuilder(
-        output.name, aggregate.field, resolve_sum_type(context.field_types[aggregate.field], output), context
-    )
-    count_part = context.make_count_part(f"{output.name}_present", aggregate.field)
-    return Accumulator(
-        output.name, total.sum_type, (*total.parts(), count_part), total.extract_sums, count_part.name
-    )
-
-
-def build_mean(output: AggregateOutput, aggregate: Mean, context: AggregateContext) -> Accumulator:
-    """Build the mean of a field, as a float."""
-    sum_type = resolve_sum_type(context.field_types[aggregate.field], output)
-    is_exact = pa.types.is_decimal(sum_type)
-    total = _SumBuilder(output.name, aggregate.field, sum_type if is_exact else pa.float64(), context)
-    count_part = context.make_count_part(f"{output.name}_present", aggregate.field)
-
-    def show(rows: Rows) -> NumpyColumn:
-        means: NumpyColumn = total.extract_sums(rows) / np.maximum(rows[count_part.name], 1)
-        return means.astype(np.float64)
-
-    return Accumulator(output.name, pa.float64(), (*total.parts(), count_part), show, count_part.name)
+    def check_column_types(self, column_types: Mapping[str, str | None], location: str) -> None:
+        """Refuse a field that is known not to be a number."""
+        refuse_column_types(self.field, column_types, NON_ADDITIVE_TYPES, "sum", location)
 
 
 @dataclass(frozen=True)
-class _SumBuilder:
-    """Builds the parts of a sum."""
+class SumParts:
+    """The state columns of a field's sum."""
 
-    name: str
     field: str
     sum_type: pa.DataType
     context: AggregateContext
@@ -70,7 +52,8 @@ class _SumBuilder:
         return self.context.over_changes and pa.types.is_floating(self.sum_type)
 
     def parts(self) -> Iterator[AccumulatorPart]:
-        name = f"{self.name}_sum"
+        """Yield the columns: a number, or the terms of an exact sum and counts of non-finite values."""
+        name = f"{self.context.output}_sum"
         zero: Any = Decimal(0) if pa.types.is_decimal(self.sum_type) else 0
         if self.is_retractable:
             collect_sql = f"collect_list({self._value_sql()})"
@@ -87,7 +70,7 @@ class _SumBuilder:
                 zero,
             )
         for suffix, number in NON_FINITE_VALUES.items() if self.is_retractable else ():
-            name = f"{self.name}_{suffix}"
+            name = f"{self.context.output}_{suffix}"
             is_number_sql = f"{quote_column(self.field)} = double('{number}')"
             sql = f"coalesce(sum(CASE WHEN {is_number_sql} THEN {WEIGHT_COLUMN} END), 0)"
             yield AccumulatorPart(
@@ -102,11 +85,12 @@ class _SumBuilder:
         )
 
     def extract_sums(self, rows: Rows) -> NumpyColumn:
-        sums: NumpyColumn = rows[f"{self.name}_sum"]
+        """Return the sum of each window."""
+        sums: NumpyColumn = rows[f"{self.context.output}_sum"]
         if not self.is_retractable:
             return sums
         totals = np.fromiter(map(sum_terms, sums.tolist()), np.float64, len(sums))
-        is_present = {suffix: rows[f"{self.name}_{suffix}"] > 0 for suffix in NON_FINITE_VALUES}
+        is_present = {suffix: rows[f"{self.context.output}_{suffix}"] > 0 for suffix in NON_FINITE_VALUES}
         totals = np.where(is_present["inf"], np.inf, np.where(is_present["negative_inf"], -np.inf, totals))
         return np.where(is_present["nan"] | (is_present["inf"] & is_present["negative_inf"]), np.nan, totals)
 
@@ -114,7 +98,7 @@ class _SumBuilder:
         value = self._value_sql()
         if pa.types.is_floating(self.sum_type):
             return f"coalesce(sum({value}), cast(0 as double))"
-        overflow_message = sql_literal(str(SumOverflowError(self.name)))
+        overflow_message = sql_literal(str(SumOverflowError(self.context.output)))
         overflow_sql = f"raise_error({overflow_message})"
         return f"coalesce(try_sum({value}), CASE WHEN count({value}) = 0 THEN 0 ELSE {overflow_sql} END)"
 

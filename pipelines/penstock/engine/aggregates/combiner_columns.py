@@ -1,4 +1,4 @@
-"""User-defined combiners, called once for all groups, over Arrow."""
+"""The state of user-defined combiners, which are called once for all groups, over Arrow."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,28 +11,29 @@ import pyarrow.compute as pc
 from penstock.engine.aggregates.accumulator import Accumulator, AccumulatorPart
 from penstock.engine.aggregates.aggregate_context import WEIGHT_COLUMN, AggregateContext
 from penstock.engine.aggregates.element_order import sql_struct
-from penstock.engine.aggregates.list_columns import to_object_column
+from penstock.engine.aggregates.list_columns import ListEntry, to_object_column
 from penstock.engine.columnar import NumpyColumn, Rows, to_python_values
 from penstock.engine.definition.predicates import quote_column
 from penstock.engine.definition.user_functions import Combiner
 from penstock.engine.errors import DefinitionError, UserCodeError
-from penstock.engine.plan.aggregates import AggregateOutput, Custom
 from penstock.engine.state.header_columns import Int64Array
 
 ChangeSign = Literal["", ">", "<"]
 """Which elements go into a part: all, added ones (>), or retracted ones (<)."""
 
 
-def build_custom(output: AggregateOutput, aggregate: Custom, context: AggregateContext) -> Accumulator:
-    """Build a combiner's result. Retracted elements are combined separately and subtracted for the pane."""
-    combiner_column = _CombinerColumn(output.name, aggregate.combiner.resolve())
+def build_combiner_columns(
+    context: AggregateContext, fields: Sequence[str], combiner: Combiner
+) -> Accumulator:
+    """Build a combiner's partials. Retracted elements are combined separately and subtracted for the pane."""
+    combiner_column = _CombinerColumn(context.output, combiner)
     signs: tuple[ChangeSign, ...] = (">", "<") if context.over_changes else ("",)
-    parts = [_build_part(combiner_column, aggregate.fields, context, sign) for sign in signs]
+    parts = [_build_part(combiner_column, fields, context, sign) for sign in signs]
 
     def show(rows: Rows) -> NumpyColumn:
-        empty_partial = combiner_column.add(_empty_elements(aggregate, context), np.empty(0, np.int64), 1)
+        no_elements = make_elements((), fields, context)
+        empty_partial = combiner_column.add(no_elements, np.empty(0, np.int64), 1)
         signed_partials = [combiner_column.decode_partials(rows[part.name], empty_partial) for part in parts]
-        combiner = combiner_column.combiner
         partials = (
             _call_user_code("subtract", combiner, lambda: combiner.subtract(*signed_partials))
             if context.over_changes
@@ -42,7 +43,18 @@ def build_custom(output: AggregateOutput, aggregate: Custom, context: AggregateC
         result = combiner_column.check_result("result", raw_result, combiner.result_type, len(rows))
         return to_object_column(to_python_values(result))
 
-    return Accumulator(output.name, combiner_column.combiner.result_type, tuple(parts), show)
+    return Accumulator(context.output, combiner.result_type, tuple(parts), show)
+
+
+def make_elements(
+    elements: Sequence[ListEntry], fields: Sequence[str], context: AggregateContext
+) -> pa.Table:
+    """Return elements, each a tuple of the fields, as the table that a combiner gets."""
+    schema = pa.schema([pa.field(name, context.field_types[name]) for name in fields])
+    columns = zip(*elements, strict=True) if elements else [()] * len(fields)
+    return pa.table(
+        [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)], schema
+    )
 
 
 @dataclass(frozen=True)
@@ -128,10 +140,6 @@ def _build_part(
         ),
         finish_raw=_make_raw_finisher(combiner_column),
     )
-
-
-def _empty_elements(aggregate: Custom, context: AggregateContext) -> pa.Table:
-    return pa.schema([pa.field(name, context.field_types[name]) for name in aggregate.fields]).empty_table()
 
 
 def _make_raw_finisher(combiner_column: _CombinerColumn) -> Callable[[pa.Array], pa.Array]:
