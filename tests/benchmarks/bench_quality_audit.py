@@ -26,7 +26,7 @@ from tests.benchmarks.rivals import (
     start_load,
     wait_until_read,
 )
-from tests.quality.audit.stream import Beside
+from tests.quality.audit.audited_stream import StreamArchive
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.batch.journal import BatchJournal
@@ -51,7 +51,7 @@ def run_stream(one: BenchScene, plan: Plan, records: int, at_once: int = 500_000
     wait_until_read(stream, records)
     stream.stop()
     folder = one.folder / f"{one.folder_count:04d}-ours"
-    place = Beside(one.broker, AUDITED_TOPIC, folder)
+    place = StreamArchive(one.broker, AUDITED_TOPIC, folder)
     place.take_all(place.archive(), at_once=200_000)
     return folder
 

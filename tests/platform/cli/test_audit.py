@@ -13,7 +13,7 @@ from dagster import AssetSpec, DagsterInstance, Definitions
 from tests.pipelines.engine.batch.stored import Bench
 from tests.pipelines.engine.batch.test_crashes import PLAN, Fuse
 from tests.pipelines.engine.batch.test_crashes import run as live
-from tests.quality.audit.damage import DAMAGES
+from tests.quality.audit.table_damage import DAMAGES
 
 from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.host.control_reporter import to_batch_record
@@ -71,12 +71,12 @@ def test_each_kind_of_damage_ends_with_one_and_its_place_and_fails_dagsters_chec
     run: Callable, copied: Path, name: str
 ) -> None:
     damage = DAMAGES[name]
-    damage.do(copied / "warehouse")
+    damage.apply(copied / "warehouse")
     answer = run("audit", "stream", "--json")
     told = {one["check"]: one for one in json.loads(answer.out)["verdicts"]}
     assert answer.code == 1
     assert told[damage.check]["state"] == "failed"
-    assert told[damage.check]["summary"].startswith(damage.said)
+    assert told[damage.check]["summary"].startswith(damage.message)
     evaluation = checked_by_dagster()
     assert not evaluation.passed
     assert evaluation.description == f"first difference at {first_of(told)}"

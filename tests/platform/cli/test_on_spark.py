@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from deltalake import DeltaTable
 from tests.platform.cli.test_pipelines import case
-from tests.quality.expectations.test_at_rest import MINUTE, NOON, minutes
+from tests.quality.expectations.test_table_checks import MINUTE, NOON, write_minutes
 
 from penstock.engine.host.control import BatchRecord
 from penstock.pipelines import catalog
@@ -79,7 +79,7 @@ def test_a_place_that_is_none_is_refused_before_spark_starts(run) -> None:
 
 def test_tables_are_checked_once_their_windows_are_final(run, home: Path) -> None:
     lateness = catalog.load_plan("sensor_minute").only_stage.lateness
-    minutes(home, [("a", 20.0, 3, 1), ("b", 99.0, 2, 2), ("c", -99.0, 1, 9)])
+    write_minutes(home, [("a", 20.0, 3, 1), ("b", 99.0, 2, 2), ("c", -99.0, 1, 9)])
     store = open_control_store(f"sqlite:///{home}/control.db")
     store.record_batch(BatchRecord("sensor_minute", 0, 1, "tick", 0, NOON + 2 * MINUTE + lateness, ()))
     store.close()

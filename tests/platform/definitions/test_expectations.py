@@ -14,7 +14,7 @@ from dagster import (
     build_sensor_context,
 )
 from pyarrow import ArrowInvalid
-from tests.quality.expectations.test_at_rest import MET, MISSED, NOON, outcome
+from tests.quality.expectations.test_table_checks import FAILED, NOON, PASSED, build_result
 
 from penstock.platform.definitions.tables.check_services import CheckServices
 from penstock.platform.definitions.tables.expectation_checks import (
@@ -28,14 +28,14 @@ from penstock.quality.expectations.check_results import BatchCheckResult, Expect
 from penstock.quality.expectations.suite import Expectation, Suite
 
 TABLE = Suite(
-    "latest/minutes", tuple(Expectation(one.type, {"column": "n"}, one.name) for one in (MET, MISSED))
+    "latest/minutes", tuple(Expectation(one.type, {"column": "n"}, one.name) for one in (PASSED, FAILED))
 )
 TOPIC = Suite(
     "topics/sensors",
     (Expectation("expect_x", {}, "warm", "warn"), Expectation("expect_y", {}, "known", "stop")),
 )
 LOST = Suite("topics/damaged", (Expectation("expect_w", {}, "lost", "warn"),))
-WELL = dataclasses.replace(MISSED, passed=True)
+WELL = dataclasses.replace(FAILED, passed=True)
 OTHER = Suite("latest/silent", (Expectation("expect_z", {}, "z"),))
 
 
@@ -71,7 +71,9 @@ def definitions(
 
 
 def test_every_expectation_is_a_check_with_counts_examples_and_rows(instance) -> None:
-    defs = definitions({"latest/minutes": [outcome(NOON, MET, MISSED), outcome(NOON + 1, MET)]}, [])
+    defs = definitions(
+        {"latest/minutes": [build_result(NOON, PASSED, FAILED), build_result(NOON + 1, PASSED)]}, []
+    )
     done = defs.resolve_job_def(CHECK_TABLES_JOB).execute_in_process(instance=instance)
     found = {(one.asset_key.path[-1], one.check_name): one for one in done.get_asset_check_evaluations()}
     assert {key: one.passed for key, one in found.items()} == {
@@ -98,10 +100,10 @@ def test_every_expectation_is_a_check_with_counts_examples_and_rows(instance) ->
 
 def test_what_a_check_names_can_be_followed_where_a_browser_finds_it(instance) -> None:
     rows = Path("/home/quality/latest-minutes/final-1/n_set.jsonl")
-    missed = dataclasses.replace(MISSED, rows=str(rows))
+    missed = dataclasses.replace(FAILED, rows=str(rows))
     found = told(
         definitions(
-            {"latest/minutes": [outcome(NOON, missed)]},
+            {"latest/minutes": [build_result(NOON, missed)]},
             [],
             page=Path("/home/quality/docs/index.html"),
             served="http://127.0.0.1:9464/quality/",
@@ -131,7 +133,7 @@ def test_a_suite_that_the_library_refuses_fails_its_own_checks_only(instance) ->
 
 def test_a_table_that_cannot_be_read_fails_its_own_checks_only(instance) -> None:
     kept: dict[str, TableCheckOutcome] = {
-        "latest/minutes": [outcome(NOON, MET)],
+        "latest/minutes": [build_result(NOON, PASSED)],
         "latest/silent": ArrowInvalid("a file is not what it was"),
     }
     found = told(definitions(kept, []), instance)
@@ -149,13 +151,13 @@ def told(defs: Definitions, instance) -> dict[str, AssetCheckEvaluation]:
 
 
 def checked_at(at_ms: int, *met: ExpectationResult) -> BatchCheckResult:
-    return dataclasses.replace(outcome(at_ms, *met), at_ms=at_ms)
+    return dataclasses.replace(build_result(at_ms, *met), at_ms=at_ms)
 
 
 def test_what_came_of_a_batch_is_told_once_by_whoever_comes_first(instance) -> None:
     """Batches that somebody else had checked, or whose run was lost, are told by the next run."""
     kept: dict[str, TableCheckOutcome] = {
-        "latest/minutes": [checked_at(NOON, MET, MISSED), checked_at(NOON + 1, MET, WELL)]
+        "latest/minutes": [checked_at(NOON, PASSED, FAILED), checked_at(NOON + 1, PASSED, WELL)]
     }
     first = told(definitions(kept, []), instance)
     assert (first["n_set"].passed, first["n_set"].metadata["batches"].value) == (False, 2)
@@ -166,7 +168,7 @@ def test_what_came_of_a_batch_is_told_once_by_whoever_comes_first(instance) -> N
     assert not told(definitions(trouble, []), instance)["n_set"].passed
     outcomes = kept["latest/minutes"]
     assert isinstance(outcomes, list)
-    outcomes += [checked_at(NOON + 2, MISSED), checked_at(NOON + 3, WELL)]
+    outcomes += [checked_at(NOON + 2, FAILED), checked_at(NOON + 3, WELL)]
     after = told(definitions(kept, []), instance)
     assert (after["n_set"].passed, after["n_set"].metadata["batches_failed"].value) == (False, 1)
 

@@ -2,7 +2,7 @@
 
 from dagster import AssetCheckSeverity, AssetSpec, Definitions
 from pyarrow import ArrowInvalid
-from tests.quality.quarantine.test_decisions import record
+from tests.quality.quarantine.test_decisions import quarantined_record
 
 from penstock.platform.definitions.asset_keys import topic_key
 from penstock.platform.definitions.topics.quarantine_checks import (
@@ -32,7 +32,9 @@ def test_a_quarantine_that_cannot_be_read_fails_its_own_check_only(instance) -> 
 
 def test_records_that_wait_for_a_decision_are_counted_by_reason(instance) -> None:
     given_up = QuarantineDecision("discarded", 0, 2, 5)
-    standing = build_statuses([record(1), record(2), record(7)], [given_up], {})
+    standing = build_statuses(
+        [quarantined_record(1), quarantined_record(2), quarantined_record(7)], [given_up], {}
+    )
     defs = Definitions.merge(
         Definitions(assets=[AssetSpec(topic_key(topic)) for topic in ("sensors", "clicks")]),
         build_quarantine_definitions(

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from prometheus_client import CollectorRegistry
 from tests.browser import launch_chromium
-from tests.quality.expectations.test_at_rest import MINUTE, MISSED, NOON, outcome
+from tests.quality.expectations.test_table_checks import FAILED, MINUTE, NOON, build_result
 
 from penstock.platform.host.http_server import serve_http
 from penstock.platform.host.quality_pages import QUALITY_URL_PREFIX, file_url, quality_url
@@ -33,14 +33,14 @@ def folder(tmp_path: Path) -> Path:
     (folder / "latest-minutes" / "final.json").write_text("{}", "utf-8")
     (folder.parent / "secret.jsonl").write_text("secret", "utf-8")
     (folder / "out.jsonl").symlink_to(folder.parent / "secret.jsonl")
-    missed = replace(MISSED, rows=str(folder / ROWS))
-    suite = Suite("latest/minutes", (Expectation(MISSED.type, {"column": "n"}, MISSED.name),))
+    missed = replace(FAILED, rows=str(folder / ROWS))
+    suite = Suite("latest/minutes", (Expectation(FAILED.type, {"column": "n"}, FAILED.name),))
     points = [StatisticsPoint(NOON + number * MINUTE, {"rows": 5.0 + number}) for number in range(3)]
     plots = publish_plots(
         folder / PLOTS, suite.subject, {"By windows": points}, [], f"../../{DOCS}#{suite.subject}"
     )
     write_report_page(
-        folder / "docs", [SuiteReport(suite, [outcome(NOON + MINUTE, missed)], plots_file=plots)]
+        folder / "docs", [SuiteReport(suite, [build_result(NOON + MINUTE, missed)], plots_file=plots)]
     )
     return folder
 

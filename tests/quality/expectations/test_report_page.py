@@ -18,7 +18,7 @@ for _ in range({PUBLISH_COUNT}):
 """
 
 
-def test_two_processes_publish_the_page_at_the_same_time(tmp_path: Path) -> None:
+def test_two_processes_can_publish_the_page_concurrently(tmp_path: Path) -> None:
     publishers = [
         subprocess.Popen(
             [sys.executable, "-c", PUBLISH_PAGES, str(tmp_path)],

@@ -1,4 +1,4 @@
-"""Records that a stream refused, sent again while it lives: it reads them once more, and each is accounted for."""
+"""Quarantined records, repaired and replayed while the stream runs."""
 
 import dataclasses
 import json
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
-from tests.quality.audit.stream import MINUTE, NOON, Lived
+from tests.quality.audit.audited_stream import MINUTE, NOON, AuditedStream
 
 from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.feed import Feed, FeedSummary
@@ -29,87 +29,95 @@ from penstock.quality.quarantine.replay import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-RECORDS, LATER = 6_000, 1_000
-"""Those that come later move the watermark beyond the windows of what was mended."""
+RECORD_COUNT, LATER_COUNT = 6_000, 1_000
+"""The later records move the watermark beyond the windows of the repaired ones."""
 
 
-class Mending(Lived):
-    """A stream whose quarantine is decided on."""
+class RepairedStream(AuditedStream):
+    """A stream with decisions about its quarantine."""
 
     @property
-    def held(self) -> dict[str, QuarantinedRecord]:
-        """What the stream refused, by the beginning of the reason."""
-        return {one.reason.split(":")[0]: one for one in read_quarantine(self.warehouse, self.topic)}
+    def quarantined(self) -> dict[str, QuarantinedRecord]:
+        """The quarantined records by the first word of their reason."""
+        return {record.reason.split(":")[0]: record for record in read_quarantine(self.warehouse, self.topic)}
 
     @property
     def decisions(self) -> DecisionLog:
         return DecisionLog(self.folder / "quarantine" / f"{self.topic}.jsonl")
 
-    def send_again(self) -> FeedSummary:
-        """Send all that was ever decided and has not arrived."""
-        place = self.folder / "producer-again"
+    def replay(self) -> FeedSummary:
+        """Replay all decisions whose records have not arrived."""
+        ledger_folder = self.folder / "producer-again"
         return Feed(
             ReplayDecisionSource(self.decisions),
             self.contract,
             self.broker.bootstrap,
-            place,
+            ledger_folder,
             lambda: self.clock,
         ).run(Event())
 
-    def proved(self) -> AuditReport:
+    def audit_with_replay(self) -> AuditReport:
         scope = self.scope(self.folder)
-        ours = {f"quarantine-{self.topic}": self.folder / "producer-again"}
+        producer_ledgers = {f"quarantine-{self.topic}": self.folder / "producer-again"}
         return run_audit(
-            dataclasses.replace(scope, producer_ledgers={**scope.producer_ledgers, **ours}), Sample()
+            dataclasses.replace(scope, producer_ledgers={**scope.producer_ledgers, **producer_ledgers}),
+            Sample(),
         )
 
 
-def mended(one: QuarantinedRecord, device: str) -> tuple[RecordPosition, bytes]:
+def repair(source: QuarantinedRecord, device: str) -> tuple[RecordPosition, bytes]:
     record = {"id": device, "device": device, "site": "s", "at": NOON + 280_000, "temperature": 21.5}
-    return one.position, json.dumps({**record, "humidity": 40.0}).encode()
+    return source.position, json.dumps({**record, "humidity": 40.0}).encode()
 
 
 @pytest.mark.spark
 @pytest.mark.kafka
-def test_what_was_mended_is_in_the_results_once_and_the_audit_accounts_for_it(
+def test_repaired_records_are_counted_once_and_pass_the_audit(
     spark: "SparkSession", broker: LocalBroker, tmp_path: Path
 ) -> None:
-    stream = Mending(spark, broker, "mending", tmp_path / "stream")
-    stream.live(RECORDS)
-    held = stream.held
-    assert sorted(held) == ["future_event_time", "malformed", "no_value"]
-    reached = {"minutes": {1: (0, held["future_event_time"].position.offset + 1)}}
-    repaired = dict([mended(held["malformed"], "mended-1"), mended(held["no_value"], "mended-2")])
-    wanted = [held["malformed"], held["no_value"]]
-    judgement = judge_records(wanted, repaired, create_record_format(stream.contract).checker, reached)
-    assert judgement.refused == ()
-    stream.decisions.record(replay_decisions(judgement, stream.clock, "a vendor mended them"))
-    stream.decisions.record(
-        discard_decisions([held["future_event_time"]], stream.clock, "a test of the vendor")
+    stream = RepairedStream(spark, broker, "mending", tmp_path / "stream")
+    stream.run(RECORD_COUNT)
+    quarantined = stream.quarantined
+    assert sorted(quarantined) == ["future_event_time", "malformed", "no_value"]
+    read_ranges = {"minutes": {1: (0, quarantined["future_event_time"].position.offset + 1)}}
+    repaired = dict(
+        [repair(quarantined["malformed"], "mended-1"), repair(quarantined["no_value"], "mended-2")]
     )
-    assert accounted(stream.proved()) == "3 quarantined = 0 pending + 2 replaying + 0 replayed + 1 discarded"
+    wanted = [quarantined["malformed"], quarantined["no_value"]]
+    judgement = judge_records(wanted, repaired, create_record_format(stream.contract).checker, read_ranges)
+    assert judgement.refused == ()
+    stream.decisions.record(replay_decisions(judgement, stream.clock, "repaired by the vendor"))
+    stream.decisions.record(
+        discard_decisions([quarantined["future_event_time"]], stream.clock, "a test of the vendor")
+    )
+    assert (
+        quarantine_summary(stream.audit_with_replay())
+        == "3 quarantined = 0 pending + 2 replaying + 0 replayed + 1 discarded"
+    )
     for _ in range(2):
-        assert stream.send_again().complete
-    stream.go_on(RECORDS + 6)
+        assert stream.replay().complete
+    stream.resume(RECORD_COUNT + 6)
     stream.clock += 3 * MINUTE
-    stream.feed(RECORDS + LATER)
-    stream.go_on(RECORDS + LATER + 6)
-    report = stream.proved()
-    assert [(one.check, one.summary) for one in report.verdicts if one.state != "passed"] == []
-    assert accounted(report) == "3 quarantined = 0 pending + 0 replaying + 2 replayed + 1 discarded"
-    said = {verdict.check: verdict.summary for verdict in report.verdicts}
-    assert said["accounts"].startswith(f"{RECORDS + LATER + 6:,} read = ")
-    assert "+ 3 quarantined +" in said["accounts"]
-    assert said["delivery mending"].startswith(
-        f"{RECORDS + LATER + 2:,} records of 2 producers are in the topic"
+    stream.feed(RECORD_COUNT + LATER_COUNT)
+    stream.resume(RECORD_COUNT + LATER_COUNT + 6)
+    report = stream.audit_with_replay()
+    assert [
+        (verdict.check, verdict.summary) for verdict in report.verdicts if verdict.state != "passed"
+    ] == []
+    assert quarantine_summary(report) == "3 quarantined = 0 pending + 0 replaying + 2 replayed + 1 discarded"
+    summaries = {verdict.check: verdict.summary for verdict in report.verdicts}
+    assert summaries["accounts"].startswith(f"{RECORD_COUNT + LATER_COUNT + 6:,} read = ")
+    assert "+ 3 quarantined +" in summaries["accounts"]
+    assert summaries["delivery mending"].startswith(
+        f"{RECORD_COUNT + LATER_COUNT + 2:,} records of 2 producers are in the topic"
     )
     rows = DeltaTable(stream.warehouse / "latest" / "minutes").to_pyarrow_table()
-    ours = rows.filter(pc.starts_with(rows.column("device"), "mended-")).sort_by("device")
-    assert ours.select(["device", "temperature", "readings"]).to_pylist() == [
+    repaired_rows = rows.filter(pc.starts_with(rows.column("device"), "mended-")).sort_by("device")
+    assert repaired_rows.select(["device", "temperature", "readings"]).to_pylist() == [
         {"device": f"mended-{number}", "temperature": 21.5, "readings": 1} for number in (1, 2)
     ]
 
 
-def accounted(report: AuditReport) -> str:
-    (said,) = (verdict.summary for verdict in report.verdicts if verdict.check == "quarantine")
-    return said
+def quarantine_summary(report: AuditReport) -> str:
+    (summary,) = (verdict.summary for verdict in report.verdicts if verdict.check == "quarantine")
+    return summary

@@ -1,4 +1,4 @@
-"""A stream that goes by another definition than it once did: nothing that it made before is held against it."""
+"""Audits of streams whose definition changed: earlier results are not compared."""
 
 import dataclasses
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from deltalake import DeltaTable
 from tests.pipelines.engine.batch.stored import Bench
 from tests.pipelines.engine.batch.test_crashes import PLAN, Fuse, history, run
-from tests.quality.audit.test_books import scope_of, verdicts, wrong
+from tests.quality.audit.recorded_stream import create_scope, find_failures, run_checks
 
 from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.errors import JournalError
@@ -19,17 +19,17 @@ from penstock.engine.upgrade.stored_plan import accept_plan
 from penstock.quality.audit.comparability import Sample
 from penstock.quality.audit.recompute_check import exclude_old_definition, explain_definition_change
 
-HALF = 3
+BATCHES_BEFORE_CHANGE = 3
 
 
-def redefined(plan: Plan = PLAN) -> Plan:
-    """The same with another table of all panes, and a shorter wait for late records."""
+def change_definition(plan: Plan = PLAN) -> Plan:
+    """Return the plan with one more pane log and a shorter allowed lateness."""
     stage = dataclasses.replace(plan.only_stage, sinks=(*plan.only_stage.sinks, PaneLog("more")), lateness=10)
     return dataclasses.replace(plan, stages=(stage,))
 
 
-def begun(bench: Bench) -> None:
-    """Take up the definition as a host does when it starts a stream."""
+def accept_definition(bench: Bench) -> None:
+    """Accept the definition, as a host does when it starts a stream."""
     accept_plan(
         bench.folder / "stream",
         bench.plan,
@@ -39,13 +39,13 @@ def begun(bench: Bench) -> None:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    """A stream that was defined otherwise in the middle of its life."""
+    """A stream whose definition changed between two batches."""
     bench = Bench(PLAN, tmp_path)
-    begun(bench)
-    feed(bench, HALF)
-    bench.plan = redefined()
-    begun(bench)
-    begun(bench)
+    accept_definition(bench)
+    feed(bench, BATCHES_BEFORE_CHANGE)
+    bench.plan = change_definition()
+    accept_definition(bench)
+    accept_definition(bench)
     feed(bench, len(history()))
     return bench
 
@@ -55,53 +55,53 @@ def feed(bench: Bench, end: int) -> None:
     bench.told[:] = BatchJournal(bench.folder / "stream" / "journal").read_outcomes()
 
 
-def test_a_change_is_written_down_with_the_last_batch_before_it_and_what_that_had_read(bench: Bench) -> None:
+def test_a_change_is_stored_with_its_last_batch_and_newest_event_time(bench: Bench) -> None:
     journal = BatchJournal(bench.folder / "stream" / "journal")
-    last = journal.read_outcome(bench.told[HALF - 1].batch_id)
+    last = journal.read_outcome(bench.told[BATCHES_BEFORE_CHANGE - 1].batch_id)
     newest = max(mark.newest for mark in (last.watermark.marks or {}).values())
-    noted = [DefinitionChange(last.batch_id, newest, is_time_bounded=True, tables=["panes/more"])]
-    assert read_definition_changes(journal.directory) == noted
+    expected = [DefinitionChange(last.batch_id, newest, is_time_bounded=True, tables=["panes/more"])]
+    assert read_definition_changes(journal.directory) == expected
     journal.forget_before(bench.told[-1].batch_id)
-    assert read_definition_changes(journal.directory) == noted
+    assert read_definition_changes(journal.directory) == expected
 
 
-def test_a_table_that_began_with_the_change_is_not_asked_for_the_panes_before_it(bench: Bench) -> None:
-    assert wrong(bench) == {}
-    assert verdicts(bench)["panes"].state == "passed"
+def test_a_table_added_by_the_change_needs_no_earlier_panes(bench: Bench) -> None:
+    assert find_failures(bench) == {}
+    assert run_checks(bench)["panes"].state == "passed"
 
 
-def test_panes_that_are_missing_since_are_found_in_both_tables(bench: Bench) -> None:
+def test_panes_missing_after_the_change_are_found_in_both_tables(bench: Bench) -> None:
     last = bench.told[-1].batch_id
     for table in ("panes/more", "panes/stream"):
-        DeltaTable(bench.folder / "warehouse" / table).delete(f"batch_id > {HALF}")
-        found = verdicts(bench)["panes"]
-        assert (found.state, found.summary.partition(",")[0]) == ("failed", table)
-        assert int(found.summary.partition("batch ")[2].partition(":")[0]) <= last
+        DeltaTable(bench.folder / "warehouse" / table).delete(f"batch_id > {BATCHES_BEFORE_CHANGE}")
+        verdict = run_checks(bench)["panes"]
+        assert (verdict.state, verdict.summary.partition(",")[0]) == ("failed", table)
+        assert int(verdict.summary.partition("batch ")[2].partition(":")[0]) <= last
         DeltaTable(bench.folder / "warehouse" / table).restore(
             DeltaTable(bench.folder / "warehouse" / table).version() - 1
         )
 
 
-def test_windows_that_may_have_a_record_from_before_are_left_out_however_long_it_was(bench: Bench) -> None:
-    scope = scope_of(bench)
+def test_windows_with_records_from_before_the_change_are_excluded(bench: Bench) -> None:
+    scope = create_scope(bench)
     (change,) = scope.definition_changes
     assert change.newest is not None
     assert explain_definition_change(scope) is None
     assert exclude_old_definition(scope, Sample()) == Sample(start=change.newest + 1)
     assert exclude_old_definition(scope, Sample(start=10**9)) == Sample(start=10**9)
-    before = dataclasses.replace(scope, batches=scope.batches[:HALF])
+    before = dataclasses.replace(scope, batches=scope.batches[:BATCHES_BEFORE_CHANGE])
     assert exclude_old_definition(before, Sample()) == Sample()
 
 
-def test_what_the_last_batches_were_made_by_still_is_what_an_edited_file_is_compared_with(
+def test_a_change_within_the_last_batches_is_reported(
     bench: Bench,
 ) -> None:
     journal = BatchJournal(bench.folder / "stream" / "journal")
-    scope = scope_of(bench)
-    for one in list(journal.read_outcomes())[HALF:]:
-        path = journal.directory / f"{one.batch_id:012d}.outcome.json"
+    scope = create_scope(bench)
+    for outcome in list(journal.read_outcomes())[BATCHES_BEFORE_CHANGE:]:
+        path = journal.directory / f"{outcome.batch_id:012d}.outcome.json"
         path.unlink()
-        journal.commit_outcome(dataclasses.replace(one, plan=fingerprint(PLAN)))
+        journal.commit_outcome(dataclasses.replace(outcome, plan=fingerprint(PLAN)))
     assert "its definition changed within the last batches" in str(explain_definition_change(scope))
 
 
@@ -116,22 +116,22 @@ def test_what_the_last_batches_were_made_by_still_is_what_an_edited_file_is_comp
         {"deduplication": Deduplication(("key",), 100)},
     ],
 )
-def test_where_it_cannot_be_told_which_windows_are_younger_it_is_said_so(
+def test_a_change_of_watermark_or_deduplication_is_explained(
     tmp_path: Path, after: dict[str, object]
 ) -> None:
     bench = Bench(PLAN, tmp_path)
-    begun(bench)
-    feed(bench, HALF)
+    accept_definition(bench)
+    feed(bench, BATCHES_BEFORE_CHANGE)
     (source,) = PLAN.sources
     bench.plan = dataclasses.replace(PLAN, sources=(dataclasses.replace(source, **after),))  # type: ignore[arg-type]
-    begun(bench)
-    scope = dataclasses.replace(scope_of(bench), journal=bench.folder / "stream" / "journal")
+    accept_definition(bench)
+    scope = dataclasses.replace(create_scope(bench), journal=bench.folder / "stream" / "journal")
     later = dataclasses.replace(scope.batches[-1], batch_id=scope.upto + 1)
-    told = explain_definition_change(dataclasses.replace(scope, batches=[*scope.batches, later]))
-    assert str(told).startswith(f"its definition changed after batch {scope.upto}: ")
+    explanation = explain_definition_change(dataclasses.replace(scope, batches=[*scope.batches, later]))
+    assert str(explanation).startswith(f"its definition changed after batch {scope.upto}: ")
 
 
-def test_a_file_of_changes_that_cannot_be_read_is_said_with_what_to_do(bench: Bench) -> None:
+def test_an_unreadable_change_file_is_refused_with_the_fix(bench: Bench) -> None:
     journal = bench.folder / "stream" / "journal"
     (journal / "changes.json").write_text("[{")
     with pytest.raises(JournalError, match="Restore the file from a backup"):

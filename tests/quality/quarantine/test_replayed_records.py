@@ -1,4 +1,4 @@
-"""A stream that begins after a record was sent again, under a looser contract, counts it once."""
+"""A stream that starts after a replay counts the replayed record once."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from penstock.stream import count
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LOOSE = (
+LOOSE_COLUMNS = (
     Column("device", "STRING", required=True),
     Column("at", "BIGINT", required=True),
     Column("unit", "STRING"),
@@ -31,7 +31,7 @@ LOOSE = (
 
 @pytest.mark.spark
 @pytest.mark.kafka
-def test_a_later_stream_counts_a_record_that_was_sent_again_once(
+def test_a_later_stream_counts_a_replayed_record_once(
     spark: "SparkSession", broker: LocalBroker, tmp_path: Path
 ) -> None:
     broker.create_topic("sentagain", 1)
@@ -41,7 +41,7 @@ def test_a_later_stream_counts_a_record_that_was_sent_again_once(
     DecisionLog(tmp_path / "quarantine" / "sentagain.jsonl").record(
         [QuarantineDecision("replayed", 0, 1, 5, "", b"{}")]
     )
-    source = PlanSource("sentagain", TopicOrigin("sentagain"), LOOSE, "at")
+    source = PlanSource("sentagain", TopicOrigin("sentagain"), LOOSE_COLUMNS, "at")
     sinks = (LatestValues("later"),)
     stage = Stage(
         "later", ("sentagain",), Fixed(60_000), (AggregateOutput("n", count()),), key=("device",), sinks=sinks
@@ -50,11 +50,14 @@ def test_a_later_stream_counts_a_record_that_was_sent_again_once(
     config = BoundedRunConfig(
         tmp_path / "run", tmp_path / "tables", find_resent=ReplayedRecords(tmp_path / "quarantine")
     )
-    stored = TopicSource(spark, "sentagain", BrokerAccess(broker.bootstrap))
-    outcome = run_bounded(plan, spark, stored, config, lambda: 0)
+    topic_source = TopicSource(spark, "sentagain", BrokerAccess(broker.bootstrap))
+    outcome = run_bounded(plan, spark, topic_source, config, lambda: 0)
     (account,) = outcome.accounts
     assert (account.read, account.folded, account.quarantined) == (4, 3, 1)
     table = pa.table(DeltaTable(tmp_path / "tables/latest/later").to_pyarrow_table())
     assert table.select(["device", "n"]).to_pylist() == [{"device": "a", "n": 3}]
-    (held,) = read_quarantine(tmp_path / "tables", "sentagain")
-    assert (held.position, held.reason) == (RecordPosition(0, 1), "replayed: a record with a decision")
+    (quarantined,) = read_quarantine(tmp_path / "tables", "sentagain")
+    assert (quarantined.position, quarantined.reason) == (
+        RecordPosition(0, 1),
+        "replayed: a record with a decision",
+    )

@@ -1,4 +1,4 @@
-"""What may happen to the tables of a stream, each in one way.
+"""Kinds of damage to the tables of a stream.
 
 The stream is that of `tests.pipelines.engine.batch.test_crashes`.
 """
@@ -20,15 +20,15 @@ LEDGER = "ledger/stream"
 
 @dataclass(frozen=True)
 class Damage:
-    """What is done to a warehouse, the check that finds it, and what it says first."""
+    """How a warehouse is damaged, the check that finds it, and the start of its message."""
 
-    do: Callable[[Path], None]
+    apply: Callable[[Path], None]
     check: str
-    said: str
+    message: str
 
 
-def written(table: Path, name: str) -> Path:
-    """The one file that a batch wrote under a name; each attempt at a batch adds an end of its own to it."""
+def find_file(table: Path, name: str) -> Path:
+    """Return the file that a batch wrote under a name; each attempt at a batch adds its own suffix."""
     (file,) = table.glob(f"{name}-*.parquet")
     return file
 
@@ -39,9 +39,9 @@ def _delete_a_file(warehouse: Path) -> None:
 
 def _duplicate_a_file(warehouse: Path) -> None:
     path = warehouse / LEDGER
-    copied = pq.read_table(written(path, "stream-000000000002"))
-    other = LogTable(path, pa.schema(DeltaTable(path).schema().to_arrow()), "somebody else")
-    other.commit(0, TableChange([other.write_file(copied.cast(other.schema), "copy", 0)]), 0)
+    rows = pq.read_table(find_file(path, "stream-000000000002"))
+    other = LogTable(path, pa.schema(DeltaTable(path).schema().to_arrow()), "another writer")
+    other.commit(0, TableChange([other.write_file(rows.cast(other.schema), "copy", 0)]), 0)
 
 
 def _skip_an_offset(warehouse: Path) -> None:
@@ -60,7 +60,7 @@ def _edit_a_row(warehouse: Path) -> None:
 def _double_a_commit(warehouse: Path) -> None:
     path = warehouse / LEDGER
     ledger = LogTable(path, pa.schema(DeltaTable(path).schema().to_arrow()), "stream")
-    rows = pq.read_table(written(path, "stream-000000000002")).cast(ledger.schema)
+    rows = pq.read_table(find_file(path, "stream-000000000002")).cast(ledger.schema)
     ledger._commit(2, TableChange([ledger.write_file(rows, "again", 0)]), 0)
 
 

@@ -1,4 +1,4 @@
-"""A whole stream for the audit to look at: a feed with its ledger, a topic, its archive, and all tables."""
+"""A whole stream to audit: a feed with its ledger, a topic, its archive, and all tables."""
 
 import dataclasses
 import shutil
@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
-from tests.pipelines.engine.archive.test_archive import Place as Archived
+from tests.pipelines.engine.archive.test_archive import Place as ArchivePlace
 from tests.pipelines.engine.spark.running import Running, send
 
 from penstock.core.kafka_client import BrokerAccess
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 NOON = 1_800_000_000_000
 MINUTE = 60_000
-PARTS = 6
-WHOLE = Sample()
+PART_COUNT = 6
+FULL_SAMPLE = Sample()
 
 
-def plan_of(contract: Contract) -> Plan:
-    """A mean a minute, corrected for another minute."""
+def build_plan(contract: Contract) -> Plan:
+    """Mean temperatures per minute, with one minute of allowed lateness."""
     pipeline = (
         read(contract, max_future_skew="1 hour")
         .key("device")
@@ -59,24 +59,24 @@ def plan_of(contract: Contract) -> Plan:
     return pipeline.to_plan("minutes")
 
 
-class Beside(Archived):
-    """An archive whose journal is beside that of the stream."""
+class StreamArchive(ArchivePlace):
+    """An archive whose journal is in the folder of the stream."""
 
     def archive(self, epoch: int = 1) -> TopicArchive:
-        right, which = (
+        fence, topic_id = (
             WriteFence(archive_name(self.topic), epoch, lambda: True),
             fetch_topic_id(self.client, self.topic),
         )
         archive = TopicArchive(
-            self.topic, which, self.folder / "archive", self.warehouse, right, self.told.append
+            self.topic, topic_id, self.folder / "archive", self.warehouse, fence, self.told.append
         )
         archive.resume()
         return archive
 
 
 @dataclasses.dataclass
-class Lived:
-    """A stream that has lived for a while: it read what a feed sent, and late and broken records between."""
+class AuditedStream:
+    """A stream that has read the records of a feed, with late and invalid records between them."""
 
     session: "SparkSession"
     broker: LocalBroker
@@ -84,11 +84,11 @@ class Lived:
     folder: Path
     clock: int = NOON
     suites: Path | None = None
-    """A folder of suites that the stream's records are checked by."""
+    """The folder of suites with checks of the stream's records."""
     elsewhere: StoragePath | None = None
-    """Where the tables are, if not in the folder."""
+    """The path of the tables, if not below the folder."""
     registry: FileRegistry | None = None
-    """The registry of its schemas, where its records are in Avro."""
+    """The registry of schemas, if the records are in Avro."""
 
     @property
     def contract(self) -> Contract:
@@ -97,40 +97,46 @@ class Lived:
 
     @property
     def schemas(self) -> SchemaLookup:
-        """What tells how its records were written."""
+        """The lookup of writer schemas."""
         registry = self.registry
         return (
             refuse_without_registry if registry is None else WriterSchemaCache(lambda: registry).find_readable
         )
 
-    def live(self, records: int) -> None:
-        """Feed, read, feed again, with what is odd in between; then archive all of it."""
+    def run(self, records: int) -> None:
+        """Feed and read records in parts, with late and invalid ones between; then archive them."""
         self.broker.create_topic(self.topic, 3)
         self.broker.create_topic(self.contract.dead_letter_topic, 1)
         self.open()
-        for part in range(1, PARTS):
-            self.feed(part * records // PARTS)
+        for part in range(1, PART_COUNT):
+            self.feed(part * records // PART_COUNT)
             self.clock += MINUTE
-        self._running.until_read((PARTS - 1) * records // PARTS)
+        self._running.until_read((PART_COUNT - 1) * records // PART_COUNT)
         self.feed(records)
         sent = {"id": "old", "device": "a", "site": "s", "at": NOON - 900 * MINUTE, "temperature": 1.0}
         encode = create_record_format(self.contract, self.registry).encode
-        old, ahead = encode(sent), encode({**sent, "id": "new", "at": NOON + 900 * MINUTE})
+        late_record, future_record = encode(sent), encode({**sent, "id": "new", "at": NOON + 900 * MINUTE})
         headers: list[tuple[str, bytes | None]] = [("trace", b"1"), ("trace", None), ("\u00e9", b"")]
-        send(self.broker, self.topic, [old, b"broken", None, ahead], partition=1, headers=headers)
+        send(
+            self.broker,
+            self.topic,
+            [late_record, b"broken", None, future_record],
+            partition=1,
+            headers=headers,
+        )
         self._running.clock = self.clock
         self._running.until_read(records + 4)
         self.archive()
 
-    def go_on(self, records: int) -> None:
-        """Read on, up to so many records in all, and archive them."""
+    def resume(self, records: int) -> None:
+        """Read until the given number of records in all, and archive them."""
         self._running.clock = self.clock
         self._running.until_read(records)
         self.archive()
 
     def open(self) -> Running:
-        """Make the stream ready to be started."""
-        plan = plan_of(self.contract)
+        """Create the stream without starting it."""
+        plan = build_plan(self.contract)
         plan = plan if self.suites is None else add_topic_checks(plan, self.suites)
         self._running = Running(
             plan,
@@ -148,12 +154,12 @@ class Lived:
         return self.elsewhere or self.folder / "warehouse"
 
     def archive(self) -> None:
-        """Take all that the topic holds into its archive."""
-        place = Beside(self.broker, self.topic, self.folder, elsewhere=self.elsewhere)
-        place.take_all(place.archive(), at_once=2_000)
+        """Archive all records of the topic."""
+        archive_place = StreamArchive(self.broker, self.topic, self.folder, elsewhere=self.elsewhere)
+        archive_place.take_all(archive_place.archive(), at_once=2_000)
 
     def feed(self, until: int) -> None:
-        """Send what the generator makes up to a sequence, all at one time."""
+        """Send generated records up to a sequence."""
         encode = None if self.registry is None else create_record_format(self.contract, self.registry).encode
         source = GeneratorSource(
             SensorGenerator(7), self.contract, lambda: self.clock, rate=None, encode=encode
@@ -170,11 +176,11 @@ class Lived:
         assert summary.complete
 
     def copy(self, name: str) -> Path:
-        """The files of the stream once more, to be damaged."""
-        copied = self.folder.with_name(f"{self.folder.name}-{name}")
+        """Copy the files of the stream, so that a test can damage the copy."""
+        folder = self.folder.with_name(f"{self.folder.name}-{name}")
         for part in ("warehouse", "stream", "producer"):
-            shutil.copytree(self.folder / part, copied / part)
-        return copied
+            shutil.copytree(self.folder / part, folder / part)
+        return folder
 
     def scope(self, folder: Path) -> AuditScope:
         return AuditScope(
@@ -191,11 +197,11 @@ class Lived:
             schemas=self.schemas,
         )
 
-    def audit(self, folder: Path | None = None, sample: Sample = WHOLE) -> AuditReport:
+    def audit(self, folder: Path | None = None, sample: Sample = FULL_SAMPLE) -> AuditReport:
         return run_audit(self.scope(folder or self.folder), sample)
 
 
-def states(report: AuditReport) -> Mapping[str, str]:
+def find_states(report: AuditReport) -> Mapping[str, str]:
     """Return the state of each check, by its name without the topic."""
     return {
         verdict.check if verdict.check in STREAM_CHECK_NAMES else verdict.check.split()[0]: verdict.state

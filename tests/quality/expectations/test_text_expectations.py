@@ -1,4 +1,4 @@
-"""Dates and patterns in texts: SQL says of each what `strptime` says, and what the library says in a database."""
+"""Date formats and LIKE patterns in SQL, compared with `strptime` and with the library on SQLite."""
 
 import random
 from collections import Counter
@@ -37,13 +37,13 @@ FORMATS = [
     "%m%d%H",
     "S%S \t[%M]",
 ]
-SPOILING = [*"0123456789 -:./%TtsS\n\u00a0\u0664\u17f5\U0001d7d9\u017f\u212a\x1c", ""]
+NOISE = [*"0123456789 -:./%TtsS\n\u00a0\u0664\u17f5\U0001d7d9\u017f\u212a\x1c", ""]
 
 
-def texts(seed: int, of_each: int) -> list[str]:
-    """Times in every format, and what comes of them when a sign is changed, lost or added, or several are."""
-    chance = random.Random(seed)
-    made = [
+def generate_texts(seed: int, per_format: int) -> list[str]:
+    """Generate times in every format, some with changed, missing or extra characters."""
+    rng = random.Random(seed)
+    texts = [
         "",
         " ",
         "2024-02-29",
@@ -55,55 +55,53 @@ def texts(seed: int, of_each: int) -> list[str]:
         "Feb 29",
         "61",
     ]
-    for told in FORMATS:
-        for _ in range(of_each):
-            at = datetime.fromtimestamp(chance.randrange(4_000_000_000), UTC).replace(
-                day=chance.randrange(1, 29)
-            )
-            text = at.strftime(told)
-            for _ in range(chance.choice([0, 0, 1, 1, 2, 3])):
-                place = chance.randrange(len(text) + 1)
-                text = text[:place] + chance.choice(SPOILING) + text[place + chance.choice([0, 1]) :]
-            made.append(chance.choice([str, str.upper, str.lower])(text))
-    return made
+    for time_format in FORMATS:
+        for _ in range(per_format):
+            at = datetime.fromtimestamp(rng.randrange(4_000_000_000), UTC).replace(day=rng.randrange(1, 29))
+            text = at.strftime(time_format)
+            for _ in range(rng.choice([0, 0, 1, 1, 2, 3])):
+                index = rng.randrange(len(text) + 1)
+                text = text[:index] + rng.choice(NOISE) + text[index + rng.choice([0, 1]) :]
+            texts.append(rng.choice([str, str.upper, str.lower])(text))
+    return texts
 
 
-def reads(text: str, told: str) -> bool:
+def can_parse(text: str, time_format: str) -> bool:
     try:
-        datetime.strptime(text, told)  # noqa: DTZ007  # nothing is done with it
+        datetime.strptime(text, time_format)  # noqa: DTZ007  # nothing is done with it
     except ValueError:
         return False
     return True
 
 
-def follows(told: Any) -> Expectation:
-    kwargs = {"column": "name", "strftime_format": told}
+def match_format(time_format: Any) -> Expectation:
+    kwargs = {"column": "name", "strftime_format": time_format}
     return Expectation("expect_column_values_to_match_strftime_format", kwargs, "born")
 
 
 @pytest.mark.spark
-def test_a_text_follows_a_format_where_python_reads_it_so(spark: "SparkSession") -> None:
-    content = texts(11, 150)
-    checks = [compile_unexpected(follows(told), TYPES) for told in FORMATS]
+def test_a_text_matches_a_format_if_strptime_parses_it(spark: "SparkSession") -> None:
+    content = generate_texts(11, 150)
+    checks = [compile_unexpected(match_format(time_format), TYPES) for time_format in FORMATS]
     rows = spark.createDataFrame(pa.table({"name": content}))
-    said = (
+    results = (
         rows.selectExpr("name", *(f"NOT ({sql}) AS f{n}" for n, sql in enumerate(checks)))
         .toArrow()
         .to_pylist()
     )
-    wrong = [
-        (row["name"], told, row[f"f{n}"])
-        for row in said
-        for n, told in enumerate(FORMATS)
-        if row[f"f{n}"] != reads(row["name"], told)
+    mismatches = [
+        (row["name"], time_format, row[f"f{n}"])
+        for row in results
+        for n, time_format in enumerate(FORMATS)
+        if row[f"f{n}"] != can_parse(row["name"], time_format)
     ]
-    assert wrong == []
-    accepted = sum(row[f"f{n}"] for row in said for n in range(len(FORMATS)))
+    assert mismatches == []
+    accepted = sum(row[f"f{n}"] for row in results for n in range(len(FORMATS)))
     assert len(content) / 5 < accepted < len(content) * 5
 
 
 @pytest.mark.parametrize(
-    ("told", "why"),
+    ("time_format", "reason"),
     [
         ("%Y-%j", "%j in '%Y-%j' is not supported"),
         ("%Y%", "% in '%Y%' is not supported"),
@@ -113,13 +111,15 @@ def test_a_text_follows_a_format_where_python_reads_it_so(spark: "SparkSession")
         (7, "strftime_format is 7"),
     ],
 )  # fmt: skip
-def test_a_format_that_cannot_be_said_of_a_row_is_refused_by_name(told: Any, why: str) -> None:
-    one = Expectation(
-        "expect_column_values_to_match_strftime_format", {"column": "name", "strftime_format": told}, "born"
+def test_an_unsupported_format_is_refused_by_name(time_format: Any, reason: str) -> None:
+    expectation = Expectation(
+        "expect_column_values_to_match_strftime_format",
+        {"column": "name", "strftime_format": time_format},
+        "born",
     )
     with pytest.raises(NotCheckableInStreamError, match="born") as refused:
-        compile_unexpected(one, TYPES)
-    assert why in str(refused.value)
+        compile_unexpected(expectation, TYPES)
+    assert reason in str(refused.value)
 
 
 LIKES: list[tuple[str, dict[str, Any]]] = [
@@ -136,14 +136,12 @@ LIKES: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.spark
-def test_a_pattern_matches_where_the_library_says_so_in_a_database(
-    spark: "SparkSession", tmp_path: Path
-) -> None:
-    chance = random.Random(3)
-    signs = [*"aAbB%_#\\.[]'\u00e9|\n", "\u65e5", "\U0001f600"]
+def test_a_like_pattern_matches_as_in_the_library(spark: "SparkSession", tmp_path: Path) -> None:
+    rng = random.Random(3)
+    characters = [*"aAbB%_#\\.[]'\u00e9|\n", "\u65e5", "\U0001f600"]
     content = [
         None,
-        *("".join(chance.choices(signs, k=chance.randrange(5))) for _ in range(190)),
+        *("".join(rng.choices(characters, k=rng.randrange(5))) for _ in range(190)),
     ]  # the library shows 200 of a kind
     suite = Suite("topics/rows", tuple(
         Expectation(f"expect_column_values_to_{kind}", {"column": "name", **kwargs}, f"e{n}")
@@ -151,11 +149,12 @@ def test_a_pattern_matches_where_the_library_says_so_in_a_database(
     ))  # fmt: skip
     rows = spark.createDataFrame(pa.table({"row": range(len(content)), "name": content}))
     checks = (
-        f"coalesce({compile_unexpected(one, TYPES)}, false) AS {one.name}" for one in suite.expectations
+        f"coalesce({compile_unexpected(expectation, TYPES)}, false) AS {expectation.name}"
+        for expectation in suite.expectations
     )
-    told = rows.selectExpr("row", *checks).toArrow().to_pylist()
+    results = rows.selectExpr("row", *checks).toArrow().to_pylist()
     address = f"sqlite:///{tmp_path / 'rows.db'}"
-    event.listen(sa.Engine, "connect", minding_case)
+    event.listen(sa.Engine, "connect", enable_case_sensitivity)
     try:
         engine = sa.create_engine(address)
         with engine.begin() as connection:
@@ -171,22 +170,22 @@ def test_a_pattern_matches_where_the_library_says_so_in_a_database(
             form = {"result_format": "COMPLETE", "unexpected_index_column_names": ["number"]}
             result = batch.validate(load_library().build_suite(suite), result_format=form)
     finally:
-        event.remove(sa.Engine, "connect", minding_case)
-    for one in result.results:
-        config = one.expectation_config
-        assert not one.exception_info.get("raised_exception"), (config, one.exception_info)
-        ours = Counter(content[row["row"]] for row in told if row[config.meta["name"]])
-        assert one.result["unexpected_count"] == ours.total(), config
-        assert Counter(one.result["unexpected_list"]) == ours, config
+        event.remove(sa.Engine, "connect", enable_case_sensitivity)
+    for expectation in result.results:
+        config = expectation.expectation_config
+        assert not expectation.exception_info.get("raised_exception"), (config, expectation.exception_info)
+        unexpected = Counter(content[row["row"]] for row in results if row[config.meta["name"]])
+        assert expectation.result["unexpected_count"] == unexpected.total(), config
+        assert Counter(expectation.result["unexpected_list"]) == unexpected, config
 
 
-def minding_case(connection: Any, _record: Any) -> None:
-    """Have SQLite tell a from A, as Spark and most databases do."""
+def enable_case_sensitivity(connection: Any, _record: Any) -> None:
+    """Make LIKE of SQLite case-sensitive, as in Spark."""
     connection.execute("PRAGMA case_sensitive_like = ON")
 
 
 @pytest.mark.parametrize(
-    ("kwargs", "why"),
+    ("kwargs", "reason"),
     [
         ({"like_pattern": "a#b", "escape": "#"}, "has # before another character"),
         ({"like_pattern": "a#", "escape": "#"}, "has # before another character"),
@@ -194,8 +193,10 @@ def minding_case(connection: Any, _record: Any) -> None:
         ({"like_pattern": "a", "escape": "%"}, "escape is '%'"),
     ],
 )  # fmt: skip
-def test_a_pattern_that_is_none_is_refused_by_name(kwargs: dict[str, Any], why: str) -> None:
-    one = Expectation("expect_column_values_to_match_like_pattern", {"column": "name", **kwargs}, "named")
+def test_an_invalid_like_pattern_is_refused_by_name(kwargs: dict[str, Any], reason: str) -> None:
+    expectation = Expectation(
+        "expect_column_values_to_match_like_pattern", {"column": "name", **kwargs}, "named"
+    )
     with pytest.raises(NotCheckableInStreamError, match="named") as refused:
-        compile_unexpected(one, TYPES)
-    assert why in str(refused.value)
+        compile_unexpected(expectation, TYPES)
+    assert reason in str(refused.value)

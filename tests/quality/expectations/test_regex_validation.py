@@ -1,4 +1,4 @@
-"""Regular expressions that Java refuses are refused with the reason, and none that it takes."""
+"""Regular expressions that Java refuses are refused with the reason."""
 
 from random import Random
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ FAULTS = {
     "\\p{Lu": "\\p needs an argument",
     "(?P<year>a)": "(?P< is not a group; write a named group as (?<name>...)",
 }
-TAKEN = [
+VALID = [
     *("", "^a$", "a{2}", "a{2,}?", "a++b", "a*+", "a?+", "(?i)k", "(?i:k)", "(?<year>a)\\k<year>", "(?<!a)b"),
     *("(?>a)", "[]a]", "[^]a]", "[a-]", "[-a]", "[a[b-c]]", "[a-z&&[^b]]", "\\Q(\\E", "\\x{1F600}", "\\u00e9"),
     *("(?x) ( # a comment with (\n a)", "\\p{L}", "\\07", "\\R", "\\h+", "^*", "]", "}", "\\{", "\\-", "é"),
@@ -42,25 +42,25 @@ PIECES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("expression", "said"), FAULTS.items(), ids=FAULTS)
-def test_what_java_refuses_is_said(expression: str, said: str) -> None:
-    assert find_regex_fault(expression) == said
+@pytest.mark.parametrize(("expression", "fault"), FAULTS.items(), ids=FAULTS)
+def test_an_invalid_expression_has_its_fault(expression: str, fault: str) -> None:
+    assert find_regex_fault(expression) == fault
 
 
-@pytest.mark.parametrize("expression", TAKEN)
-def test_what_java_takes_is_no_fault(expression: str) -> None:
+@pytest.mark.parametrize("expression", VALID)
+def test_a_valid_expression_has_no_fault(expression: str) -> None:
     assert find_regex_fault(expression) is None
 
 
 @pytest.mark.spark
-def test_nothing_is_a_fault_that_java_takes(spark: "SparkSession") -> None:
+def test_java_refuses_every_faulty_expression(spark: "SparkSession") -> None:
     assert spark._jvm is not None
-    pattern, chance = spark._jvm.java.util.regex.Pattern, Random(7)
-    made = ["".join(chance.choices(PIECES, k=chance.randrange(1, 7))) for _ in range(2_000)]
-    called = [expression for expression in (*FAULTS, *made) if find_regex_fault(expression) is not None]
-    assert len(called) > 500
-    assert [expression for expression in called if compiles(pattern, expression)] == []
-    assert all(compiles(pattern, expression) for expression in TAKEN)
+    pattern, rng = spark._jvm.java.util.regex.Pattern, Random(7)
+    generated = ["".join(rng.choices(PIECES, k=rng.randrange(1, 7))) for _ in range(2_000)]
+    faulty = [expression for expression in (*FAULTS, *generated) if find_regex_fault(expression) is not None]
+    assert len(faulty) > 500
+    assert [expression for expression in faulty if compiles(pattern, expression)] == []
+    assert all(compiles(pattern, expression) for expression in VALID)
 
 
 def compiles(pattern: object, expression: str) -> bool:

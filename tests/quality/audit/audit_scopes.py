@@ -1,4 +1,4 @@
-"""What an audit is told of a stream that runs in a test."""
+"""Scopes of audits of streams that run in a test."""
 
 from tests.pipelines.engine.spark.running import Running
 
@@ -7,8 +7,8 @@ from penstock.engine.host.control_reporter import to_batch_record
 from penstock.quality.audit.scope import AuditScope
 
 
-def scope_of(running: Running, now: int) -> AuditScope:
-    """The scope of an audit that is made at a moment."""
+def create_audit_scope(running: Running, now_ms: int) -> AuditScope:
+    """Return the scope of an audit at a time."""
     return AuditScope(
         plan=running.plan,
         batches=[to_batch_record(running.plan.name, outcome) for outcome in running.progress.outcomes],
@@ -18,6 +18,6 @@ def scope_of(running: Running, now: int) -> AuditScope:
         broker=BrokerAccess(running.broker.bootstrap),
         decisions_folder=running.folder / "quarantine",
         scratch_folder=running.folder / "scratch",
-        clock=lambda: now,
+        clock=lambda: now_ms,
         open_session=lambda: running.session,
     )

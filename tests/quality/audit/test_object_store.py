@@ -1,4 +1,4 @@
-"""A whole stream with its tables in an object store: killed between two commits, and proved by the audit."""
+"""The audit of a stream in an object store that was killed between two commits."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.pipelines.engine.spark.running import Running, reads_from
-from tests.quality.audit.stream import Lived, states
+from tests.quality.audit.audited_stream import AuditedStream, find_states
 
 from penstock.engine.batch.stream_tables import StreamTables
 from penstock.engine.storage import ObjectStorePath, parse_storage_path
@@ -21,8 +21,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 COMMIT, UNTIL_READ = StreamTables.commit, Running.until_read
 
 
-class Kill:
-    """The process ends once, after the first table of a batch was committed; the next one goes on."""
+class KillAfterFirstTable:
+    """Fails once, after the first table of a batch was committed."""
 
     done = False
 
@@ -34,16 +34,16 @@ class Kill:
             return
         self.done = True
         COMMIT(tables, number, dict(list(changes.items())[:1]), clock)
-        raise OSError("the machine went away")
+        raise OSError("simulated kill")
 
     def until_read(self, running: Running, records: int) -> None:
         if not self.done:
-            with pytest.raises(OSError, match="the machine went away"):
+            with pytest.raises(OSError, match="simulated kill"):
                 UNTIL_READ(running, records)
         UNTIL_READ(running, records)
 
 
-def test_a_stream_that_was_killed_is_proved_and_damage_is_found(
+def test_a_killed_stream_passes_and_a_lost_file_is_found(
     spark: "SparkSession",
     broker: LocalBroker,
     bucket: ObjectStorePath,
@@ -51,10 +51,10 @@ def test_a_stream_that_was_killed_is_proved_and_damage_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     reads_from(spark, bucket)
-    one, kill = Lived(spark, broker, "stored-away", tmp_path, elsewhere=bucket), Kill()
-    monkeypatch.setattr(StreamTables, "commit", lambda *args: Kill.commit(kill, *args))
-    monkeypatch.setattr(Running, "until_read", lambda *args: Kill.until_read(kill, *args))
-    one.live(6_000)
+    one, kill = AuditedStream(spark, broker, "stored-away", tmp_path, elsewhere=bucket), KillAfterFirstTable()
+    monkeypatch.setattr(StreamTables, "commit", lambda *args: KillAfterFirstTable.commit(kill, *args))
+    monkeypatch.setattr(Running, "until_read", lambda *args: KillAfterFirstTable.until_read(kill, *args))
+    one.run(6_000)
     report = one.audit()
     assert [one for one in report.verdicts if one.state != "passed"] == []
     assert not (tmp_path / "warehouse").exists()
@@ -62,4 +62,4 @@ def test_a_stream_that_was_killed_is_proved_and_damage_is_found(
         open_delta_table(bucket / "latest/minutes").file_uris()[0], bucket.store_config
     )
     lost.unlink()
-    assert states(one.audit())["files"] == "failed"
+    assert find_states(one.audit())["files"] == "failed"

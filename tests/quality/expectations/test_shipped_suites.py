@@ -1,4 +1,4 @@
-"""What is shipped: something is expected of every topic and table, and what is shipped to be fed in meets it."""
+"""The shipped suites: every topic and table has one, and the shipped sources meet them."""
 
 import re
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 GALLERY = Path("pipelines/docs/gallery")
-MADE = 3_000
+GENERATED_COUNT = 3_000
 """Records of each generator: three of its blocks."""
 NOON = 1_800_000_000_000
 WRITTEN_BY = {
@@ -33,10 +33,10 @@ WRITTEN_BY = {
     for sink in stage.sinks
 }
 TABLES = sorted(WRITTEN_BY)
-NOT_FED = {
-    "card-alerts": "the stream card_alerts publishes it; what it tells is checked in panes/card_alerts"
+WITHOUT_SOURCE = {
+    "card-alerts": "the stream card_alerts publishes it; its rows are checked in panes/card_alerts"
 }
-"""Topics that nothing shipped is fed into, and why."""
+"""Topics without a shipped source, and why."""
 LOG = b"""\
 ::1 - - [10/Oct/2025:13:55:36 +0000] "GET /prices HTTP/1.1" 200 2326 "https://shop.example/" "curl/8"
 192.0.2.7 - ada [10/Oct/2025:13:55:37 +0000] "POST /orders HTTP/1.1" 503 -
@@ -44,7 +44,7 @@ LOG = b"""\
 
 
 @pytest.mark.parametrize("topic", list_contract_names())
-def test_something_is_expected_of_every_topic_and_its_contract_says_whose_it_is_and_what_it_means(
+def test_every_topic_has_a_suite_an_owner_and_documented_fields(
     topic: str,
 ) -> None:
     contract, suite = load_contract(topic), load_suite(f"topics/{topic}")
@@ -52,51 +52,61 @@ def test_something_is_expected_of_every_topic_and_its_contract_says_whose_it_is_
     assert (contract.owner or "").startswith("team:")
     assert contract.doc
     assert [field.name for field in contract.fields if not field.doc] == []
-    assert asked_of(suite) <= {field.name for field in contract.fields}
+    assert list_named_columns(suite) <= {field.name for field in contract.fields}
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_something_is_expected_of_every_table_and_of_columns_that_it_has(table: str) -> None:
+def test_every_table_has_a_suite_of_existing_columns(table: str) -> None:
     suite = load_suite(table)
     assert suite is not None, f"write quality/penstock/quality/suites/{table}.yaml"
     columns = describe_columns(suite, WRITTEN_BY[table])
     assert [column.name for column in columns if not column.description] == []
-    assert asked_of(suite) <= {column.name for column in columns}
+    assert list_named_columns(suite) <= {column.name for column in columns}
 
 
-def asked_of(suite: Suite) -> set[str]:
-    """The columns that a suite speaks of."""
-    one = ("column", "column_A", "column_B")
-    named = {each.kwargs[key] for each in suite.expectations for key in one if key in each.kwargs}
+def list_named_columns(suite: Suite) -> set[str]:
+    """Return the columns that a suite names."""
+    argument_names = ("column", "column_A", "column_B")
+    columns = {
+        expectation.kwargs[key]
+        for expectation in suite.expectations
+        for key in argument_names
+        if key in expectation.kwargs
+    }
     counted = () if suite.statistics is None else suite.statistics.distinct
-    return named.union(counted, *(each.kwargs.get("column_list", ()) for each in suite.expectations))
+    return columns.union(
+        counted, *(expectation.kwargs.get("column_list", ()) for expectation in suite.expectations)
+    )
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_the_tables_of_the_gallery_are_as_expected(table: str) -> None:
-    """Each page was made by the pipeline, from its generators, with each expectation asked of its rows."""
+def test_the_gallery_pages_show_passed_expectations(table: str) -> None:
+    """Each page shows the verdicts on the rows that the pipeline wrote."""
     suite, page = load_suite(table), (GALLERY / f"{WRITTEN_BY[table].name}.md").read_text("utf-8")
     assert suite is not None
-    told = page.partition(f"`{table}`, ")[2].partition("\n\n")[0]
-    verdicts = dict(re.findall(r"`([a-z0-9_]+)`: (.+)", told))
-    assert verdicts == {one.name: "met" for one in suite.expectations}
+    section = page.partition(f"`{table}`, ")[2].partition("\n\n")[0]
+    verdicts = dict(re.findall(r"`([a-z0-9_]+)`: (.+)", section))
+    assert verdicts == {expectation.name: "met" for expectation in suite.expectations}
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("topic", [topic for topic in list_contract_names() if topic not in NOT_FED])
-def test_the_records_of_the_shipped_sources_are_as_expected(spark: "SparkSession", topic: str) -> None:
+@pytest.mark.parametrize("topic", [topic for topic in list_contract_names() if topic not in WITHOUT_SOURCE])
+def test_records_of_the_shipped_sources_meet_their_suites(spark: "SparkSession", topic: str) -> None:
     suite, contract = load_suite(f"topics/{topic}"), load_contract(topic)
     assert suite is not None
     types = {field.name: to_spark_type(field.parsed_type).upper() for field in contract.fields}
-    counts = [f"count_if({compile_unexpected(one, types)}) AS {one.name}" for one in suite.expectations]
-    records = shipped(spark, topic, ", ".join(f"{name} {kind}" for name, kind in types.items()))
+    counts = [
+        f"count_if({compile_unexpected(expectation, types)}) AS {expectation.name}"
+        for expectation in suite.expectations
+    ]
+    records = load_shipped_records(spark, topic, ", ".join(f"{name} {kind}" for name, kind in types.items()))
     assert records.count() >= 2
-    (found,) = records.selectExpr(*counts).toArrow().to_pylist()
-    assert found == {one.name: 0 for one in suite.expectations}
+    (unexpected,) = records.selectExpr(*counts).toArrow().to_pylist()
+    assert unexpected == {expectation.name: 0 for expectation in suite.expectations}
 
 
-def shipped(spark: "SparkSession", topic: str, fields: str) -> "DataFrame":
-    """Records that come with the platform: all flights, lines of a log, or what the topic's generator makes."""
+def load_shipped_records(spark: "SparkSession", topic: str, fields: str) -> "DataFrame":
+    """Return shipped records of a topic: all flights, lines of a log, or generated ones."""
     if topic == "flights":
         return spark.createDataFrame(load_departures(find_flights_file()))
     rows: Iterable[Any]
@@ -107,7 +117,7 @@ def shipped(spark: "SparkSession", topic: str, fields: str) -> "DataFrame":
         ]
         rows = [{**row, "bytes": int(row["bytes"]) if "bytes" in row else None} for row in rows]
     else:
-        made = GENERATORS[topic](7).generate_records(0, make_even_send_times(NOON, 50.0))
-        rows = map(msgspec.to_builtins, islice(made, MADE))
+        records = GENERATORS[topic](7).generate_records(0, make_even_send_times(NOON, 50.0))
+        rows = map(msgspec.to_builtins, islice(records, GENERATED_COUNT))
     names = [field.split()[0] for field in fields.split(", ")]
     return spark.createDataFrame([tuple(row.get(name) for name in names) for row in rows], fields)
