@@ -25,8 +25,13 @@ from tests.benchmarks.rivals import (
 )
 
 from penstock.engine.plan import Comparison
-from penstock.engine.plan.policies import CountPolicy, DeltaPolicy, PunctuationPolicy
-from penstock.engine.plan.windows import Fixed, Sessions, Tumbling, Window
+from penstock.engine.windows.count_policy import CountPolicy
+from penstock.engine.windows.delta_policy import DeltaPolicy
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.punctuation_policy import PunctuationPolicy
+from penstock.engine.windows.sessions import Sessions
+from penstock.engine.windows.tumbling import Tumbling
+from penstock.engine.windows.window import Window
 
 CATCHUP_TOPIC = "stored"
 WINDOW_KINDS: Mapping[str, Window] = {

@@ -24,7 +24,7 @@ from tests.benchmarks.rivals import (
     wait_until_read,
 )
 
-from penstock.engine.plan.windows import Fixed
+from penstock.engine.windows.fixed import Fixed
 
 RATES_PER_SECOND = (5_000, 50_000)
 REPEATS = 5

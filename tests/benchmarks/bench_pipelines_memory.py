@@ -30,10 +30,10 @@ from tests.benchmarks.rivals import (
     wait_until_read,
 )
 
-from penstock.engine.plan.windows import Fixed
 from penstock.engine.storage.file_access import is_delta_table
 from penstock.engine.tables.file_maintenance import merge_small_files
 from penstock.engine.tables.table_paths import list_owned_paths
+from penstock.engine.windows.fixed import Fixed
 from penstock.stream import after_watermark, every
 
 HOUR_SECONDS = 3_600

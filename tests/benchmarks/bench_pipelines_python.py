@@ -35,10 +35,10 @@ from tests.benchmarks.rivals import (
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow
 from penstock.engine.functions.vectorized import KeyBatchContext, KeyBatchUpdate
 from penstock.engine.plan import Column, Plan, StatefulFunction, function_ref, state_type
-from penstock.engine.plan.windows import Fixed
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.kafka.checkpoint_offsets import read_batch_ranges
 from penstock.engine.triggers.default import Default
+from penstock.engine.windows.fixed import Fixed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -39,10 +39,10 @@ from penstock.engine.plan import (
     TopicOrigin,
     WatermarkStrategy,
 )
-from penstock.engine.plan.windows import Fixed
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.aggregate.part_execution import SparkPartExecutor
 from penstock.engine.spark.session import SparkSessionConfig, open_spark_session
+from penstock.engine.windows.fixed import Fixed
 from penstock.infra.jars import ensure_jars
 from penstock.infra.java import find_java
 from penstock.stream import after_watermark, count, mean

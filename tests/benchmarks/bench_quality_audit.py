@@ -33,10 +33,10 @@ from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
 from penstock.engine.host.control_reporter import to_batch_record
 from penstock.engine.plan import Plan
-from penstock.engine.plan.windows import Fixed
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource
+from penstock.engine.windows.fixed import Fixed
 from penstock.quality.audit.comparability import Sample
 from penstock.quality.audit.runner import run_audit
 from penstock.quality.audit.scope import AuditScope

@@ -28,7 +28,7 @@ from tests.benchmarks.rivals import (
 )
 
 from penstock.engine.plan import Plan
-from penstock.engine.plan.windows import Fixed
+from penstock.engine.windows.fixed import Fixed
 from penstock.quality.expectations.sql_compiler import compile_row_check
 from penstock.quality.expectations.suite import Expectation
 

@@ -19,7 +19,6 @@ from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.plan import AggregateOutput, Column, Plan, PlanSource, TopicOrigin, WatermarkStrategy
 from penstock.engine.plan.stages import AccumulationMode, Stage
-from penstock.engine.plan.windows import OrderWindow, Window
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.kafka.checkpoint_offsets import read_batch_ranges
 from penstock.engine.spark.live_stream import LiveStream
@@ -27,6 +26,8 @@ from penstock.engine.spark.session import SparkSessionConfig, open_spark_session
 from penstock.engine.spark.stream_config import StreamConfig
 from penstock.engine.triggers.default import Default
 from penstock.engine.triggers.trigger import Trigger
+from penstock.engine.windows.order_window import OrderWindow
+from penstock.engine.windows.window import Window
 from penstock.infra.jars import ensure_jars
 from penstock.infra.java import find_java
 from penstock.infra.local_broker import LocalBroker

@@ -22,11 +22,9 @@ from penstock.conformance.window_parser import parse_window
 from penstock.engine.aggregates import Aggregate, AggregateOutput
 from penstock.engine.definition.argument_checks import require_non_negative
 from penstock.engine.errors import DefinitionError, TranscriptError
-from penstock.engine.plan.policies import DeltaPolicy
 from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin
 from penstock.engine.plan.stages import AccumulationMode, FinalPanePolicy, OnTimePanePolicy, Plan, Stage
 from penstock.engine.plan.validation.plans import check_stage
-from penstock.engine.plan.windows import SlidingOrder, Tumbling, is_processing_time, is_record_ordered
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.triggers.default import Default
 
@@ -169,11 +167,7 @@ def refuse_non_numeric_values(plan: Plan) -> None:
         for output in plan.only_stage.aggregates
         if not accepts_values(output.aggregate, value_type)
     ]
-    match plan.only_stage.window:
-        case (
-            Tumbling(DeltaPolicy()) | SlidingOrder(evict=DeltaPolicy()) | SlidingOrder(trigger=DeltaPolicy())
-        ):
-            numeric_uses.append("delta")
+    numeric_uses += ["delta"] * len(plan.only_stage.window.numeric_fields)
     if numeric_uses and value_type not in ("long", "double"):
         raise TranscriptError(f"{numeric_uses[0]} needs numbers, and its values are of type {value_type}")
 
@@ -221,8 +215,8 @@ def build_plan(
     with prefix_errors("`window`"):
         window = parse_window(node["window"], unit)
     with prefix_errors("`trigger`"):
-        trigger = Default() if is_record_ordered(window) else parse_trigger(node.get("trigger"), unit)
-    lateness = 0 if is_record_ordered(window) or is_processing_time(window) else parse_lateness(node, unit)
+        trigger = Default() if window.is_record_ordered else parse_trigger(node.get("trigger"), unit)
+    lateness = 0 if window.is_record_ordered or window.uses_processing_time else parse_lateness(node, unit)
     stage = Stage(
         name="transcript",
         inputs=("elements",),

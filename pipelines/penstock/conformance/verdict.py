@@ -15,7 +15,6 @@ from penstock.conformance.pane_comparison import (
 )
 from penstock.conformance.reference import LateRow
 from penstock.conformance.reference.window_assignment import find_containing_windows
-from penstock.engine.plan.windows import Calendar, Fixed, Global, Sliding
 
 CheckAnswer = tuple[bool, Any]
 
@@ -118,12 +117,9 @@ def first_row_per_record(rows: Sequence[LateRow]) -> list[LateRow]:
 
 def is_dropped_everywhere(case: Case, row: LateRow, rows: Sequence[LateRow]) -> bool:
     """Tell whether no window of a record accepted it."""
-    match case.script.plan.only_stage.window:
-        case Fixed() | Sliding() | Calendar() | Global() as window:
-            window_count = max(len(find_containing_windows(window, row.time)), 1)
-        case _:
-            window_count = 1
-    return sum(other.address == row.address for other in rows) >= window_count
+    window = case.script.plan.only_stage.window
+    window_count = len(find_containing_windows(window, row.time)) if window.may_overlap else 1
+    return sum(other.address == row.address for other in rows) >= max(window_count, 1)
 
 
 def compare_state_sum(

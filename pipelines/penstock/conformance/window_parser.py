@@ -7,19 +7,19 @@ from penstock.conformance.field_validation import invalid_field_error, refuse_mi
 from penstock.conformance.punctuation_parser import PUNCTUATION_FIELDS, parse_predicate
 from penstock.conformance.time_units import TimeUnit
 from penstock.engine.errors import TranscriptError, UnsupportedCaseError
-from penstock.engine.plan.policies import CountPolicy, DeltaPolicy, PunctuationPolicy, TimePolicy
-from penstock.engine.plan.windows import (
-    Calendar,
-    CalendarUnit,
-    Fixed,
-    Global,
-    Sessions,
-    Sliding,
-    SlidingOrder,
-    TimeDomain,
-    Tumbling,
-    Window,
-)
+from penstock.engine.windows.calendar import Calendar, CalendarUnit
+from penstock.engine.windows.count_policy import CountPolicy
+from penstock.engine.windows.delta_policy import DeltaPolicy
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.global_window import Global
+from penstock.engine.windows.punctuation_policy import PunctuationPolicy
+from penstock.engine.windows.sessions import Sessions
+from penstock.engine.windows.sliding import Sliding
+from penstock.engine.windows.sliding_order import SlidingOrder
+from penstock.engine.windows.time_policy import TimePolicy
+from penstock.engine.windows.time_window import TimeDomain
+from penstock.engine.windows.tumbling import Tumbling
+from penstock.engine.windows.window import Window
 
 CALENDAR_UNITS: dict[str, CalendarUnit] = {"days": "day", "weeks": "week", "months": "month"}
 

@@ -7,20 +7,20 @@ from typing import Any, Union, get_args, get_origin
 from penstock.core.kind_registry import KindRegistry
 from penstock.engine.aggregates import Aggregate
 from penstock.engine.definition.keyword import KeywordFunction, keyword_registry
-from penstock.engine.plan.policies import ClosePolicy
 from penstock.engine.plan.sinks import TableSink
-from penstock.engine.plan.windows import Window
 from penstock.engine.triggers.trigger import Trigger
+from penstock.engine.windows.order_policy import OrderPolicy
+from penstock.engine.windows.window import Window
 
 AGGREGATE_KEYWORDS = keyword_registry("aggregate", "penstock.engine.aggregates", Aggregate)
 TRIGGER_KEYWORDS = keyword_registry("trigger", "penstock.engine.triggers", Trigger)
-WINDOW_KEYWORDS = keyword_registry("window", "penstock.stream", Window)
-POLICY_KEYWORDS = keyword_registry("policy", "penstock.stream", ClosePolicy)
+WINDOW_KEYWORDS = keyword_registry("window", "penstock.engine.windows", Window)
+POLICY_KEYWORDS = keyword_registry("policy", "penstock.engine.windows", OrderPolicy)
 SINK_KEYWORDS = keyword_registry("sink", "penstock.engine.sinks", TableSink)
 NESTED_KEYWORDS: tuple[tuple[type[Any] | UnionType, KindRegistry[KeywordFunction]], ...] = (
     (Aggregate, AGGREGATE_KEYWORDS),
     (Trigger, TRIGGER_KEYWORDS),
-    (ClosePolicy, POLICY_KEYWORDS),
+    (OrderPolicy, POLICY_KEYWORDS),
 )
 """Parts that are arguments of other keywords, and their keywords."""
 

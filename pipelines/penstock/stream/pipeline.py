@@ -32,9 +32,9 @@ from penstock.engine.plan.stages import (
 )
 from penstock.engine.plan.stateful_function import ProcessingOrder, SideOutput, StatefulFunction, state_type
 from penstock.engine.plan.steps import Step
-from penstock.engine.plan.windows import Window
 from penstock.engine.sinks.changelog_topic import ChangelogTopic
 from penstock.engine.triggers.trigger import TRIGGER_HINT, Trigger
+from penstock.engine.windows.window import Window
 from penstock.stream.arguments import parse_columns, parse_names, require_unset
 from penstock.stream.input_specs import DeduplicationSpec, InputSpec
 from penstock.stream.join_columns import JoinSpec

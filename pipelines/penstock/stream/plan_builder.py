@@ -14,7 +14,7 @@ from penstock.engine.plan.stateful_function import StatefulFunction
 from penstock.engine.plan.steps import InputSteps, SelectStep, Step
 from penstock.engine.plan.validation.pane_timing import has_final_pane
 from penstock.engine.plan.validation.plans import validate_plan
-from penstock.engine.plan.windows import SameWindows
+from penstock.engine.windows.same_windows import SameWindows
 from penstock.stream.input_specs import DeduplicationSpec, build_sources
 from penstock.stream.join_columns import JoinSpec, join_member_outputs, resolve_join
 from penstock.stream.trigger_options import TriggerOptions

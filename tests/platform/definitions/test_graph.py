@@ -13,11 +13,12 @@ from dagster import AssetKey, Definitions
 
 from penstock.engine.operators.compiled_stage import compile_stage
 from penstock.engine.plan import AggregateOutput, Column, Distinct, Last, Plan
-from penstock.engine.plan.policies import CountPolicy
 from penstock.engine.plan.stages import AccumulationMode
-from penstock.engine.plan.windows import Tumbling, Window
 from penstock.engine.tables.latest_table import to_latest_schema
 from penstock.engine.tables.timestamps import to_table_schema
+from penstock.engine.windows.count_policy import CountPolicy
+from penstock.engine.windows.tumbling import Tumbling
+from penstock.engine.windows.window import Window
 from penstock.ingestion.contracts import list_contract_names
 from penstock.pipelines import catalog
 from penstock.platform.definitions.tables.column_metadata import build_result_lineage, build_result_schema

@@ -8,8 +8,10 @@ from tests.pipelines.engine.spark.running import Running, send
 from tests.quality.audit.audit_scopes import create_audit_scope
 
 from penstock.engine.plan import AggregateOutput, Column, Plan, PlanSource, SqlStep, Stage, TopicOrigin
-from penstock.engine.plan.windows import Fixed, Sliding, Window
 from penstock.engine.sinks.latest_values import LatestValues
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.sliding import Sliding
+from penstock.engine.windows.window import Window
 from penstock.infra.local_broker import LocalBroker
 from penstock.quality.audit.comparability import Sample
 from penstock.quality.audit.ledger_checks import STREAM_CHECKS

@@ -8,12 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.conformance.reference.window_assignment import find_containing_windows as reference_windows
-from penstock.engine.plan import Sliding
 from penstock.ingestion.ledger import DeliveryLedger, to_offset_runs
 from penstock.quality.audit.delivery_claims import PartitionLimits, check_claims, read_acknowledged_runs
 from penstock.quality.audit.offset_runs import check_records_read, merge_runs
-from penstock.quality.audit.recomputation import count_windows
 from penstock.quality.audit.record_checks import check_expired_gaps
 
 OFFSETS = st.sets(st.integers(0, 60))
@@ -103,15 +100,6 @@ def test_a_batch_that_read_more_than_the_archive_has_is_found(
     ]
     assert [message in first_rows for first_rows in found if message] == [True] * len(found)
     assert bool(found) == bool(missing_offsets)
-
-
-@given(st.integers(1, 20), st.integers(1, 20), st.integers(0, 19), st.integers(-50, 50))
-def test_a_record_lies_in_as_many_windows_as_the_reference_says(
-    size: int, period: int, offset: int, time: int
-) -> None:
-    window = Sliding(size, period, offset % period)
-    (count,) = count_windows(window, pa.chunked_array([[time]])).to_pylist()
-    assert count == len(list(reference_windows(window, time)))
 
 
 def test_expired_gaps_must_end_before_the_start_of_the_topic() -> None:

@@ -16,7 +16,6 @@ from penstock.conformance.engines import Script
 from penstock.conformance.on_spark.shared_topic import ScriptBatch, SharedTopic, build_shared_topic
 from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.plan.stages import DEFAULT_TRIGGER, Plan
-from penstock.engine.plan.windows import is_processing_time
 from penstock.engine.spark.batch_input import SparkBatchInput
 
 if TYPE_CHECKING:
@@ -107,7 +106,7 @@ def split_by_clock(scripts: Sequence[Script]) -> Iterator[tuple[int, SharedTopic
 def is_clock_dependent(plan: Plan) -> bool:
     """Tell whether Spark's result for a record depends on the batch clock."""
     has_future_limit = any(source.watermark.max_future_skew is not None for source in plan.sources)
-    return has_future_limit or is_processing_time(plan.only_stage.window)
+    return has_future_limit or plan.only_stage.window.uses_processing_time
 
 
 def filter_clock(script: Script, clock: int) -> Script:

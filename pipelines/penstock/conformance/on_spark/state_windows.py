@@ -7,15 +7,15 @@ import pyarrow as pa
 from penstock.conformance.engines import OpenWindow
 from penstock.engine.columnar import Rows, to_numpy
 from penstock.engine.operators.compiled_stage import CompiledStage
-from penstock.engine.plan.windows import SlidingOrder, Tumbling
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
 from penstock.engine.state.sorted_run import merge_runs
 from penstock.engine.state.state_tree import StateTree
+from penstock.engine.windows.order_window import OrderWindow
 
 
 def read_open_windows(stage: CompiledStage, state: StateTree) -> tuple[OpenWindow, ...] | None:
     """Return every open time window; None for order windows."""
-    if isinstance(stage.plan.window, Tumbling | SlidingOrder):
+    if isinstance(stage.plan.window, OrderWindow):
         return None
     state_rows = merge_runs(state.runs, includes_oldest=True) if state.runs else state.schema.empty_table()
     keys = [state_rows.column(field.name).to_pylist() for field in stage.key]

@@ -41,10 +41,10 @@ from penstock.conformance.reference.watermark import SourceWatermark
 from penstock.conformance.reference.windowed import ReferenceWindowOperator
 from penstock.engine.errors import LateRetractionError, MissingStepsError
 from penstock.engine.plan.changelog import ChangelogWindows
-from penstock.engine.plan.join_windows import AsOf, Between
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
-from penstock.engine.plan.windows import SlidingOrder, Tumbling, is_processing_time
+from penstock.engine.windows.join_window import JoinWindow
+from penstock.engine.windows.order_window import OrderWindow
 
 
 class Evaluator:
@@ -229,7 +229,7 @@ class Evaluator:
         batch_time = ReferenceBatchTime(
             batch.id, batch.clock, watermark_before, watermark, watermark, max_event_time
         )
-        if not is_processing_time(stage.window):
+        if not stage.window.uses_processing_time:
             return batch_time
         return replace(
             batch_time,
@@ -249,9 +249,9 @@ def create_operator(
 ):
     """Return the operator of a stage, without open windows."""
     match stage.window:
-        case Tumbling() | SlidingOrder() as window:
+        case OrderWindow() as window:
             return ReferenceOrderOperator(stage, window)
-        case Between() | AsOf() as window:
+        case JoinWindow() as window:
             return ReferenceUnwindowedJoin(stage, window)
         case StatefulFunction() as window:
             columns = (column for source in plan.sources for column in source.columns)

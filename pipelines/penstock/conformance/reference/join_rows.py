@@ -8,7 +8,7 @@ from typing import Any
 from penstock.conformance.reference.output_rows import Pane, ReplacedWindow
 from penstock.engine.plan.joins import Join
 from penstock.engine.plan.stages import Stage
-from penstock.engine.plan.windows import JoinWindow
+from penstock.engine.windows.join_window import JoinWindow
 
 JoinInputRow = Mapping[str, Any]
 JoinedColumns = tuple[tuple[str, Any], ...]

@@ -7,17 +7,12 @@ from typing import Any
 
 from penstock.conformance.reference.aggregates import compute_columns
 from penstock.conformance.reference.input_records import RecordAddress, StageElement
-from penstock.conformance.reference.order_windows import (
-    SlidingOrderState,
-    TumblingOrderState,
-    WindowContents,
-    create_order_state,
-    event_time_bounds,
-)
+from penstock.conformance.reference.order_policies import WindowContents
+from penstock.conformance.reference.order_windows import OrderState, create_order_state, event_time_bounds
 from penstock.conformance.reference.output_rows import Pane
 from penstock.conformance.reference.pane_emission import ReferenceBatchTime
 from penstock.engine.plan.stages import Stage
-from penstock.engine.plan.windows import SlidingOrder, Tumbling
+from penstock.engine.windows.order_window import OrderWindow
 
 
 @dataclass
@@ -25,8 +20,8 @@ class ReferenceOrderOperator:
     """The order windows of all keys."""
 
     stage: Stage
-    window: Tumbling | SlidingOrder
-    key_states: dict[tuple[Any, ...], TumblingOrderState | SlidingOrderState] = field(default_factory=dict)
+    window: OrderWindow
+    key_states: dict[tuple[Any, ...], OrderState] = field(default_factory=dict)
     emitted_counts: dict[tuple[Any, ...], int] = field(default_factory=lambda: defaultdict(int))
     pending_panes: list[Pane] = field(default_factory=list)
 

@@ -2,15 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import singledispatch
 from typing import Any
 
 from penstock.conformance.reference.input_records import RecordAddress, StageElement
 from penstock.conformance.reference.output_rows import LateRow, Pane
 from penstock.conformance.reference.pane_emission import ReferenceBatchTime
 from penstock.conformance.reference.predicates import matches_predicate
-from penstock.engine.plan.join_windows import AsOf, Between
 from penstock.engine.plan.joins import Join
 from penstock.engine.plan.stages import Stage
+from penstock.engine.windows.as_of import AsOf
+from penstock.engine.windows.between import Between
+from penstock.engine.windows.join_window import JoinWindow
 
 
 @dataclass
@@ -27,7 +30,7 @@ class ReferenceUnwindowedJoin:
     """The buffered records of a join."""
 
     stage: Stage
-    window: Between | AsOf
+    window: JoinWindow
     buffer: list[BufferedElement] = field(default_factory=list)
     late_rows: list[LateRow] = field(default_factory=list)
 
@@ -69,68 +72,10 @@ class ReferenceUnwindowedJoin:
 
     def emit_panes(self, batch_time: ReferenceBatchTime) -> Iterator[Pane]:
         """Emit every row that is final, and drop records that cannot match any more."""
-        rows = (
-            self.join_as_of(batch_time)
-            if isinstance(self.window, AsOf)
-            else self.join_between(self.window, batch_time)
-        )
+        rows = join_buffered(self.window, self, batch_time)
         yield from (self.build_pane(left, right, batch_time) for left, right in rows)
         for buffered in self.buffer:
             buffered.is_new = False
-
-    def join_between(self, window: Between, batch_time: ReferenceBatchTime) -> "Iterator[ElementPair]":
-        """Yield new pairs, and unmatched records when they expire."""
-        kind = self.join.kind
-        for left in self.buffered_side(self.join.left):
-            for right in self.buffered_side(self.join.right):
-                is_near = -window.before <= right.element.time - left.element.time <= window.after
-                if is_near and have_same_key(left.element, right.element) and (left.is_new or right.is_new):
-                    if kind == "semi" and not left.is_matched:
-                        yield left.element, None
-                    left.is_matched = right.is_matched = True
-                    if kind not in ("semi", "anti"):
-                        yield left.element, right.element
-        for buffered in list(self.buffer):
-            is_left = buffered.element.address[0] == self.join.left
-            reach_ms = window.after if is_left else window.before
-            if batch_time.watermark < buffered.element.time + reach_ms + 1 + self.stage.lateness:
-                continue
-            self.buffer.remove(buffered)
-            if is_left and kind in ("left", "full", "anti") and not buffered.is_matched:
-                yield buffered.element, None
-            if not is_left and kind in ("right", "full") and not buffered.is_matched:
-                yield None, buffered.element
-
-    def join_as_of(self, batch_time: ReferenceBatchTime) -> "Iterator[ElementPair]":
-        """Yield due records, each with the newest partner that is not later."""
-        for left in self.buffered_side(self.join.left):
-            if batch_time.watermark < left.element.time + 1 + self.stage.lateness:
-                continue
-            self.buffer.remove(left)
-            partner = self.find_as_of_partner(left.element)
-            if partner is not None and self.join.kind != "anti":
-                yield left.element, partner
-            if partner is None and self.join.kind in ("left", "anti"):
-                yield left.element, None
-
-    def find_as_of_partner(self, left: StageElement) -> StageElement | None:
-        """Return the partner of a record; of several at the same time, the last that arrived."""
-        assert isinstance(self.window, AsOf)
-        partner = None
-        for buffered in self.buffered_side(self.join.right):
-            right = buffered.element
-            is_candidate = right.time <= left.time and have_same_key(left, right)
-            if is_candidate and (partner is None or right.time >= partner.time):
-                partner = right
-        end_predicate = self.window.ends
-        if (
-            partner is not None
-            and end_predicate is not None
-            and matches_predicate(partner.fields, end_predicate)
-        ):
-            return None
-        has_tolerance = partner is not None and self.window.tolerance is not None
-        return None if has_tolerance and left.time - partner.time > self.window.tolerance else partner  # type: ignore[union-attr,operator]
 
     def buffered_side(self, name: str) -> list[BufferedElement]:
         """Return the buffered records of one input."""
@@ -141,9 +86,7 @@ class ReferenceUnwindowedJoin:
     ) -> Pane:
         """Return a row as the only pane of a zero-length window."""
         present = [element for element in (left, right) if element is not None]
-        event_time = (
-            max(element.time for element in present) if isinstance(self.window, Between) else present[0].time
-        )
+        event_time = find_row_time(self.window, [element.time for element in present])
         sides = {self.join.left: left, self.join.right: right if self.join.kind != "semi" else None}
         columns = (
             (column.name, field_or_null(sides[column.input], column.field)) for column in self.join.columns
@@ -171,6 +114,87 @@ class ReferenceUnwindowedJoin:
 
 
 ElementPair = tuple[StageElement | None, StageElement | None]
+
+
+@singledispatch
+def join_buffered(
+    window: JoinWindow, operator: ReferenceUnwindowedJoin, batch_time: ReferenceBatchTime
+) -> Iterator[ElementPair]:
+    """Yield the rows that are final, and drop records that cannot match any more."""
+    raise TypeError(f"{window} has no reference implementation. Register one with join_buffered")
+
+
+@singledispatch
+def find_row_time(window: JoinWindow, times: Sequence[int]) -> int:
+    """Return the time of a row, from the times of its records, the left one first."""
+    return times[0]
+
+
+@find_row_time.register
+def find_pair_time(window: Between, times: Sequence[int]) -> int:
+    """Return the later time."""
+    return max(times)
+
+
+@join_buffered.register
+def join_between(
+    window: Between, operator: ReferenceUnwindowedJoin, batch_time: ReferenceBatchTime
+) -> Iterator[ElementPair]:
+    """Yield new pairs, and unmatched records when they expire."""
+    kind = operator.join.kind
+    for left in operator.buffered_side(operator.join.left):
+        for right in operator.buffered_side(operator.join.right):
+            is_near = -window.before <= right.element.time - left.element.time <= window.after
+            if is_near and have_same_key(left.element, right.element) and (left.is_new or right.is_new):
+                if kind == "semi" and not left.is_matched:
+                    yield left.element, None
+                left.is_matched = right.is_matched = True
+                if kind not in ("semi", "anti"):
+                    yield left.element, right.element
+    for buffered in list(operator.buffer):
+        is_left = buffered.element.address[0] == operator.join.left
+        reach_ms = window.after if is_left else window.before
+        if batch_time.watermark < buffered.element.time + reach_ms + 1 + operator.stage.lateness:
+            continue
+        operator.buffer.remove(buffered)
+        if is_left and kind in ("left", "full", "anti") and not buffered.is_matched:
+            yield buffered.element, None
+        if not is_left and kind in ("right", "full") and not buffered.is_matched:
+            yield None, buffered.element
+
+
+@join_buffered.register
+def join_as_of(
+    window: AsOf, operator: ReferenceUnwindowedJoin, batch_time: ReferenceBatchTime
+) -> Iterator[ElementPair]:
+    """Yield due records, each with the newest partner that is not later."""
+    for left in operator.buffered_side(operator.join.left):
+        if batch_time.watermark < left.element.time + 1 + operator.stage.lateness:
+            continue
+        operator.buffer.remove(left)
+        partner = find_as_of_partner(window, operator, left.element)
+        if partner is not None and operator.join.kind != "anti":
+            yield left.element, partner
+        if partner is None and operator.join.kind in ("left", "anti"):
+            yield left.element, None
+
+
+def find_as_of_partner(
+    window: AsOf, operator: ReferenceUnwindowedJoin, left: StageElement
+) -> StageElement | None:
+    """Return the partner of a record; of several at the same time, the last that arrived."""
+    partner = None
+    for buffered in operator.buffered_side(operator.join.right):
+        right = buffered.element
+        is_candidate = right.time <= left.time and have_same_key(left, right)
+        if is_candidate and (partner is None or right.time >= partner.time):
+            partner = right
+    end_predicate = window.ends
+    if partner is not None and end_predicate is not None and matches_predicate(partner.fields, end_predicate):
+        return None
+    if partner is None or window.tolerance is None:
+        return partner
+    return partner if left.time - partner.time <= window.tolerance else None
 
 
 def have_same_key(left: StageElement, right: StageElement) -> bool:

@@ -1,10 +1,16 @@
-"""Assigns windows by event time. `session_merging` has sessions, `order_windows` has order windows."""
+"""Assigns windows by time. `session_merging` merges sessions, `order_windows` has order windows."""
 
 from datetime import UTC, datetime, timedelta
+from functools import singledispatch
 from zoneinfo import ZoneInfo
 
 from penstock.conformance.reference.input_records import MAX_TIMESTAMP, MIN_TIMESTAMP, Instant
-from penstock.engine.plan.windows import Calendar, CalendarUnit, Fixed, Global, Sliding
+from penstock.engine.windows.calendar import Calendar, CalendarUnit
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.global_window import Global
+from penstock.engine.windows.sessions import Sessions
+from penstock.engine.windows.sliding import Sliding
+from penstock.engine.windows.window import Window
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
@@ -15,30 +21,49 @@ MIN_CALENDAR_MS = -1_500 * 365 * DAY_MS
 MAX_CALENDAR_MS = 7_000 * 365 * DAY_MS
 
 
-def find_containing_windows(
-    window: Fixed | Sliding | Calendar | Global, time: int
-) -> list[tuple[Instant, Instant]]:
-    """Return all windows [start, end) with start <= time < end, earliest first."""
-    match window:
-        case Fixed(size, offset):
-            start = time - (time - offset) % size
-            return [(start, start + size)]
-        case Sliding(size, period, offset):
-            last_start = time - (time - offset) % period
-            starts = range(last_start, time - size, -period)
-            return sorted((start, start + size) for start in starts)
-        case Calendar(unit, zone):
-            return [find_calendar_window(unit, ZoneInfo(zone), time)]
-        case Global():
-            return [(MIN_TIMESTAMP, MAX_TIMESTAMP)]
+@singledispatch
+def find_containing_windows(window: Window, time: int) -> list[tuple[Instant, Instant]]:
+    """Return all windows [start, end) with start <= time < end, earliest first.
+
+    The module of a kind from elsewhere registers its implementation: `@find_containing_windows.register`.
+    """
+    raise TypeError(f"{window} has no reference implementation. Register one with find_containing_windows")
 
 
-def find_calendar_window(unit: CalendarUnit, zone: ZoneInfo, time: int) -> tuple[Instant, Instant]:
+@find_containing_windows.register
+def find_fixed_window(window: Fixed, time: int) -> list[tuple[Instant, Instant]]:
+    """Return the fixed window of a time."""
+    start = time - (time - window.offset) % window.size
+    return [(start, start + window.size)]
+
+
+@find_containing_windows.register
+def find_sliding_windows(window: Sliding, time: int) -> list[tuple[Instant, Instant]]:
+    """Return each window that starts at most its size before a time."""
+    last_start = time - (time - window.offset) % window.period
+    starts = range(last_start, time - window.size, -window.period)
+    return sorted((start, start + window.size) for start in starts)
+
+
+@find_containing_windows.register
+def find_session(window: Sessions, time: int) -> list[tuple[Instant, Instant]]:
+    """Return the session that an element opens, before it is merged."""
+    return [(time, time + window.gap)]
+
+
+@find_containing_windows.register
+def find_global_window(window: Global, time: int) -> list[tuple[Instant, Instant]]:
+    """Return the one window."""
+    return [(MIN_TIMESTAMP, MAX_TIMESTAMP)]
+
+
+@find_containing_windows.register
+def find_calendar_window(window: Calendar, time: int) -> list[tuple[Instant, Instant]]:
     """Return the local day, week or month: from one local midnight to another, whatever its length."""
     shift_ms = count_calendar_cycles(time) * CALENDAR_CYCLE_MS
-    local_time = (EPOCH + (time + shift_ms) * MILLISECOND).astimezone(zone)
-    start, end = find_midnights(unit, local_time)
-    return to_epoch_ms(start) - shift_ms, to_epoch_ms(end) - shift_ms
+    local_time = (EPOCH + (time + shift_ms) * MILLISECOND).astimezone(ZoneInfo(window.zone))
+    start, end = find_midnights(window.unit, local_time)
+    return [(to_epoch_ms(start) - shift_ms, to_epoch_ms(end) - shift_ms)]
 
 
 def find_midnights(unit: CalendarUnit, local_time: datetime) -> tuple[datetime, datetime]:

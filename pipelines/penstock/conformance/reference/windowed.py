@@ -19,17 +19,8 @@ from penstock.conformance.reference.triggers import ArrivalCounts, create_trigge
 from penstock.conformance.reference.window_assignment import find_containing_windows
 from penstock.conformance.reference.window_state import ReferenceWindow
 from penstock.engine.plan.stages import Stage
-from penstock.engine.plan.windows import (
-    Calendar,
-    Fixed,
-    Global,
-    SameWindows,
-    Sessions,
-    Sliding,
-    is_processing_time,
-)
+from penstock.engine.windows.window import Window
 
-AssignedWindow: TypeAlias = Fixed | Sliding | Calendar | Global | SameWindows
 ElementKey: TypeAlias = tuple[Any, ...]
 TakenAddresses: TypeAlias = set[RecordAddress]
 
@@ -46,21 +37,17 @@ class ReferenceWindowOperator:
         self, elements: Sequence[StageElement], batch_time: ReferenceBatchTime
     ) -> TakenAddresses:
         """Add elements that are not too late; return the addresses of records that a window accepted."""
-        match self.stage.window:
-            case Sessions(gap):
-                return self.process_sessions(elements, gap, batch_time)
-            case Fixed() | Sliding() | Calendar() | Global() | SameWindows() as window:
-                return self.process_assigned(elements, window, batch_time)
-            case _:
-                raise TypeError(f"{self.stage.window} is not a time window")
+        if self.stage.window.merge_gap is not None:
+            return self.process_sessions(elements, self.stage.window.merge_gap, batch_time)
+        return self.process_assigned(elements, self.stage.window, batch_time)
 
     def process_assigned(
-        self, elements: Sequence[StageElement], window: AssignedWindow, batch_time: ReferenceBatchTime
+        self, elements: Sequence[StageElement], window: Window, batch_time: ReferenceBatchTime
     ) -> TakenAddresses:
         """Add elements to windows that depend on event time only."""
         groups: dict[tuple[ElementKey, Instant, Instant], list[StageElement]] = defaultdict(list)
         for element in elements:
-            time = batch_time.clock if is_processing_time(window) else element.time
+            time = batch_time.clock if window.uses_processing_time else element.time
             bounds = assign_element_windows(element, window, time)
             for start, end in bounds:
                 groups[element.key, start, end].append(element)
@@ -178,11 +165,9 @@ class ReferenceWindowOperator:
         return late_rows
 
 
-def assign_element_windows(
-    element: StageElement, window: AssignedWindow, time: int
-) -> list[tuple[Instant, Instant]]:
+def assign_element_windows(element: StageElement, window: Window, time: int) -> list[tuple[Instant, Instant]]:
     """Return the windows of an element: by its event time, or those of its pane."""
-    if isinstance(window, SameWindows):
+    if window.reuses_upstream_windows:
         assert element.window is not None, "only panes already have windows"
         return [element.window]
     return find_containing_windows(window, time)

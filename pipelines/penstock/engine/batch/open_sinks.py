@@ -12,12 +12,9 @@ from penstock.engine.operators.stage_graph import CompiledGraph
 from penstock.engine.operators.stateful.side_outputs import output_schema, select_output_panes
 from penstock.engine.plan.sinks import Sink
 from penstock.engine.plan.stages import Plan
-from penstock.engine.plan.windows import Fixed, Global, Sliding, Window
 from penstock.engine.storage import StoragePath
 from penstock.engine.tables.sink_target import SinkContext, SinkTarget
 from penstock.engine.tables.timestamps import to_table_schema
-
-DEFAULT_FILE_SPAN_US = 3_600_000_000
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,7 @@ def open_sinks(
                 stage.plan.key,
                 list_window_key(stage),
                 to_table_schema(output_schema(stage, sink.output)),
-                file_span_us(stage.plan.window),
+                stage.plan.window.file_span_ms,
                 client_config,
             )
             target = sink.open(context)
@@ -80,16 +77,3 @@ def list_window_key(stage: CompiledStage) -> list[str]:
     return [
         field.name for field in (*stage.key, *((WINDOW_NUMBER_FIELD,) if stage.has_window_numbers else ()))
     ]
-
-
-def file_span_us(window: Window) -> int | None:
-    """Return the interval of windows that a file of latest values covers."""
-    match window:
-        case Fixed(size=size):
-            return size * 1000
-        case Sliding(period=period):
-            return period * 1000
-        case Global():
-            return None
-        case _:
-            return DEFAULT_FILE_SPAN_US

@@ -8,11 +8,11 @@ from typing import Any
 
 from penstock.engine.definition.phrases import join_phrases
 from penstock.engine.diagrams.pane_diagram import DiagramScene, DrawnPane
-from penstock.engine.explain import phrases
 from penstock.engine.plan.columns import stage_value_columns
 from penstock.engine.plan.stages import Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
-from penstock.engine.plan.windows import Fixed, Sessions, Sliding, Tumbling, Window
+from penstock.engine.windows.time_window import TimeWindow
+from penstock.engine.windows.window import Window
 
 PaneTableRow = Mapping[str, Any]
 KeyValues = tuple[Any, ...]
@@ -47,11 +47,7 @@ def build_scene(run_data: StageRunData, key: KeyValues | None = None) -> Diagram
     """
     stage = run_data.stage
     rows = [row for row in run_data.pane_rows if row["kind"] == "insert" and is_drawn(run_data.window, row)]
-    draws_all_keys = (
-        key is None
-        and isinstance(run_data.window, StatefulFunction | Tumbling)
-        and len(rows) <= MAX_ROWS_OF_ALL_KEYS
-    )
+    draws_all_keys = key is None and run_data.window.shows_all_keys and len(rows) <= MAX_ROWS_OF_ALL_KEYS
     chosen_key = choose_key(stage, rows) if key is None else key
     key_filter = {} if draws_all_keys else dict(zip(stage.key, chosen_key, strict=False))
     return DiagramScene(
@@ -82,10 +78,8 @@ def has_key_values(row: PaneTableRow, key: Mapping[str, Any]) -> bool:
 
 
 def is_drawn(window: Window, row: PaneTableRow) -> bool:
-    """Return whether a window is drawn. Of sliding windows, only those that do not overlap are drawn."""
-    if not isinstance(window, Sliding) or row["window_start"] is None:
-        return True
-    return (timestamp_ms(row["window_start"], 0) - window.offset) % window.size == 0
+    """Return whether a window is drawn. Of windows that overlap, only some are drawn."""
+    return row["window_start"] is None or window.is_drawn(timestamp_ms(row["window_start"], 0))
 
 
 def choose_key(stage: Stage, rows: Sequence[PaneTableRow]) -> KeyValues:
@@ -121,9 +115,9 @@ def key_subtitle(run_data: StageRunData, key: KeyValues) -> str:
         return "no key has shown anything"
     key_text = ", ".join(f"{name} {part}" for name, part in zip(stage.key, key, strict=True)) or "all records"
     drawn_note = ""
-    if isinstance(window, Sliding) and window.period < window.size:
-        drawn_note = f" (drawn: every {ordinal(window.size // window.period)})"
-    window_note = "" if isinstance(window, StatefulFunction) else f", in {phrases.describe_window(window)}"
+    if window.drawn_interval > 1:
+        drawn_note = f" (drawn: every {ordinal(window.drawn_interval)})"
+    window_note = "" if isinstance(window, StatefulFunction) else f", in {window.describe()}"
     return f"{shown_column(stage)} of {key_text}{window_note}{drawn_note}"
 
 
@@ -143,7 +137,8 @@ def iter_drawn_panes(
     run_data: StageRunData, rows: Sequence[PaneTableRow], *, named: bool = False
 ) -> Iterator[DrawnPane]:
     """Yield panes in the order in which they appeared, each with the pane that it stands on; `named` by its key."""
-    stage, is_time_window = run_data.stage, isinstance(run_data.window, Fixed | Sliding | Sessions)
+    stage = run_data.stage
+    is_time_window = isinstance(run_data.window, TimeWindow) and not run_data.window.never_ends
     earlier_panes: list[DrawnPane] = []
     for row in sorted(rows, key=lambda row: (row["batch_clock"], str(row["window_start"]))):
         start, end = timestamp_ms(row["window_start"], -inf), timestamp_ms(row["window_end"], inf)

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from penstock.engine.definition.phrases import format_duration, join_phrases
-from penstock.engine.explain import phrases
 from penstock.engine.plan import (
     ApplyStep,
     ArrowStep,
@@ -81,7 +80,7 @@ def stage_node(stage: Stage, inputs: tuple[LogicalNode, ...]) -> LogicalNode:
             f"apply stateful function {stage.window.function.name}{batch_wide}", (grouped_node,)
         )
     columns = ", ".join(output.name for output in stage.aggregates)
-    windowed_node = LogicalNode(f"group by {key} in {phrases.describe_window(stage.window)}", nodes_below)
+    windowed_node = LogicalNode(f"group by {key} in {stage.window.describe()}", nodes_below)
     return LogicalNode(f"aggregate {columns} ({stage.accumulation})", (windowed_node,))
 
 
@@ -96,7 +95,7 @@ def join_node(stage: Stage, join: Join, inputs: tuple[LogicalNode, ...]) -> Logi
     """Return the node of a join."""
     key = join_phrases(list(stage.key)) if stage.key else "nothing"
     columns = ", ".join(column.name for column in join.columns)
-    grouped_node = LogicalNode(f"group both by {key} in {phrases.describe_window(stage.window)}", inputs)
+    grouped_node = LogicalNode(f"group both by {key} in {stage.window.describe()}", inputs)
     return LogicalNode(
         f"{join.kind} join of {join.left} and {join.right}: {columns} ({stage.accumulation})", (grouped_node,)
     )

@@ -7,7 +7,6 @@ commits, without an intermediate topic or table.
 from collections.abc import Iterator, Sequence
 
 from penstock.engine.definition.phrases import join_phrases
-from penstock.engine.explain import phrases
 from penstock.engine.explain.logical_plan import describe_step
 from penstock.engine.explain.parallelism import PlacedOperator
 from penstock.engine.plan import ChangelogWindows, FileOrigin, Plan, PlanSource, Sink, Stage, StatefulFunction
@@ -83,7 +82,7 @@ def iter_stage_labels(stage: Stage) -> Iterator[str]:
         order = "event-time" if stage.window.is_event_time_ordered else "arrival"
         yield f"{key}, in {order} order: stateful {stage.window.function.name}"
         return
-    yield f"{key}, in {phrases.describe_window(stage.window)}"
+    yield f"{key}, in {stage.window.describe()}"
     if stage.join is not None:
         yield f"{stage.join.kind} join ({stage.accumulation})"
         return

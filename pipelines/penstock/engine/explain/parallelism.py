@@ -6,9 +6,7 @@ from typing import Protocol
 
 from penstock.engine.definition.phrases import join_phrases
 from penstock.engine.explain.logical_plan import describe_step
-from penstock.engine.explain.state_retention import is_stateless
 from penstock.engine.plan import JoinWindow, Plan, StatefulFunction, Window
-from penstock.engine.plan.windows import is_record_ordered
 
 
 class PlacedOperator(Protocol):
@@ -56,7 +54,7 @@ def iter_stateless_parts(plan: Plan) -> Iterator[str]:
     for stage in plan.stages:
         input_steps = (step for prepared_input in stage.input_steps for step in prepared_input.steps)
         yield from (describe_step(step) for step in (*input_steps, *stage.steps))
-    if not all(is_record_ordered(stage.window) for stage in plan.source_stages):
+    if not all(stage.window.is_record_ordered for stage in plan.source_stages):
         yield "assignment to windows"
 
 
@@ -64,7 +62,7 @@ def iter_stateful_parts(plan: Plan) -> Iterator[str]:
     """Yield the parts that depend on earlier records."""
     yield from (f"deduplication of {source.name}" for source in plan.sources if source.deduplication)
     for stage in plan.stages:
-        if is_stateless(stage):
+        if not stage.window.keeps_state:
             continue
         key = join_phrases(list(stage.key)) if stage.key else "all records"
         yield f"{stage.name} ({describe_keyed_state(stage.window)} by {key})"
@@ -79,7 +77,7 @@ def describe_keyed_state(window: Window) -> str:
 
 def describe_pipelining(plan: Plan) -> str:
     """Describe what happens to a record in one pass, without waiting for other records."""
-    has_only_ordered_stages = all(is_record_ordered(stage.window) for stage in plan.source_stages)
+    has_only_ordered_stages = all(stage.window.is_record_ordered for stage in plan.source_stages)
     fused_work = (
         "parsing and steps" if has_only_ordered_stages else "parsing, steps, windows and partial sums"
     )

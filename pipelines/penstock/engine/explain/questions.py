@@ -3,18 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from penstock.engine.definition.phrases import format_delay, format_duration, join_phrases
-from penstock.engine.explain import phrases
+from penstock.engine.definition.phrases import format_duration, join_phrases
 from penstock.engine.plan import (
-    Between,
     ChangelogWindows,
-    Global,
     JoinWindow,
-    SlidingOrder,
+    OrderWindow,
     Stage,
     StatefulFunction,
-    Tumbling,
-    is_processing_time,
 )
 
 ACCUMULATION_ANSWERS = {
@@ -92,7 +87,7 @@ def describe_side_outputs(window: StatefulFunction) -> Iterator[str]:
 
 def answer_where(stage: Stage) -> tuple[str, ...]:
     """Describe the windows."""
-    description = phrases.describe_window(stage.window)
+    description = stage.window.describe()
     return (f"{description[0].upper()}{description[1:]}.",)
 
 
@@ -114,10 +109,10 @@ def answer_when(stage: Stage, upstream_names: list[str]) -> tuple[str, ...]:
         return (
             "In each batch that has records of the key, and when a timer of the key is due; no record is late.",
         )
-    if isinstance(stage.window, Tumbling | SlidingOrder):
+    if isinstance(stage.window, OrderWindow):
         return ("Each window emits one pane, when its policy fires; no record is late.",)
     if isinstance(stage.window, JoinWindow):
-        return (describe_join_timing(stage), describe_lateness(stage))
+        return (stage.window.describe_timing(stage.lateness), describe_lateness(stage))
     firing = describe_firing(stage)
     policy_answers = [ON_TIME_ANSWER] if stage.on_time_pane == "when_changed" else []
     policy_answers += [FINAL_PANE_ANSWERS[stage.final_pane]] if stage.final_pane in FINAL_PANE_ANSWERS else []
@@ -134,25 +129,15 @@ def answer_when(stage: Stage, upstream_names: list[str]) -> tuple[str, ...]:
 
 def describe_firing(stage: Stage) -> str:
     """Describe when a window emits a pane. A window without allowed lateness emits nothing after its end."""
-    if stage.has_default_trigger and isinstance(stage.window, Global):
+    if stage.has_default_trigger and stage.window.never_ends:
         return "when the input ends"
     trigger = stage.trigger
     description = trigger.describe() if stage.lateness else trigger.describe_until_end()
     return (
         description.replace("the watermark", "the batch clock")
-        if is_processing_time(stage.window)
+        if stage.window.uses_processing_time
         else description
     )
-
-
-def describe_join_timing(stage: Stage) -> str:
-    """Describe when a join without windows emits a row."""
-    if isinstance(stage.window, Between):
-        return (
-            "A pair is emitted when its second record arrives, "
-            "an unmatched record when no match can arrive any more."
-        )
-    return f"A record is emitted when the watermark has passed it{format_delay(stage.lateness)}."
 
 
 def describe_lateness(stage: Stage) -> str:
@@ -160,9 +145,9 @@ def describe_lateness(stage: Stage) -> str:
     if isinstance(stage.window, JoinWindow):
         threshold = f"more than {format_duration(stage.lateness)} behind" if stage.lateness else "behind"
         return f"Records {threshold} the watermark go to the late table."
-    if isinstance(stage.window, Global):
+    if stage.window.never_ends:
         return "No record is late: the window has no end."
-    if is_processing_time(stage.window):
+    if stage.window.uses_processing_time:
         return "No record is late: a window closes when the batch clock passes its end."
     if stage.lateness == 0:
         return "Records that arrive after the window has closed go to the late table."
@@ -181,6 +166,6 @@ def answer_how(stage: Stage) -> tuple[str, ...]:
         return ("Each row is final; it is never corrected.",)
     if isinstance(stage.window, JoinWindow):
         return ("Each row is final; it is never corrected.",)
-    if isinstance(stage.window, Tumbling | SlidingOrder):
+    if isinstance(stage.window, OrderWindow):
         return ("Each window has one pane; it is never corrected.",)
     return (ACCUMULATION_ANSWERS[stage.accumulation],)

@@ -2,25 +2,13 @@
 
 from dataclasses import dataclass
 
-from penstock.engine.definition.phrases import format_delay, format_duration, join_phrases
-from penstock.engine.explain import phrases
+from penstock.engine.definition.phrases import format_duration, join_phrases
 from penstock.engine.plan import (
-    AsOf,
-    Between,
-    ChangelogWindows,
-    CountPolicy,
     Plan,
     PlanSource,
-    SlidingOrder,
     Stage,
-    StatefulFunction,
-    Tumbling,
-    is_processing_time,
 )
 from penstock.engine.plan.validation.pane_timing import has_unbounded_windows
-
-NEVER_EXPIRES_NOTE = "the window counter of each key is kept until the stream is dropped"
-"""A key that returns continues its window numbers, however long it was silent."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +23,8 @@ class StateSummary:
 def summarize_state(plan: Plan) -> tuple[StateSummary, ...]:
     """Summarize the state of all sources and stages."""
     source_summaries = [summary for source in plan.sources for summary in summarize_source_state(source)]
-    stateful_stages = (stage for stage in plan.stages if not is_stateless(stage))
+    stateful_stages = (stage for stage in plan.stages if stage.window.keeps_state)
     return (*source_summaries, *(summarize_stage_state(plan, stage) for stage in stateful_stages))
-
-
-def is_stateless(stage: Stage) -> bool:
-    """Return whether a stage keeps no state of its own."""
-    return isinstance(stage.window, ChangelogWindows) or (
-        isinstance(stage.window, StatefulFunction) and stage.window.is_pass_through
-    )
 
 
 def summarize_source_state(source: PlanSource) -> list[StateSummary]:
@@ -70,50 +51,11 @@ def summarize_stage_state(plan: Plan, stage: Stage) -> StateSummary:
 
     Over changes, an aggregate that cannot subtract keeps all its values.
     """
-    match stage.window:
-        case Tumbling(close):
-            limit = f", at most {close.n} of them" if isinstance(close, CountPolicy) else ""
-            contents = f"per key, the records of the open window{limit}, and a window counter"
-            return StateSummary(
-                f"open windows of {stage.name}", contents, f"the window closes; {NEVER_EXPIRES_NOTE}"
-            )
-        case SlidingOrder(evict=evict):
-            retained = phrases.describe_eviction_policy(evict)
-            contents = f"per key, {retained}, and a window counter"
-            return StateSummary(
-                f"windows of {stage.name}", contents, f"they are evicted; {NEVER_EXPIRES_NOTE}"
-            )
-        case Between():
-            until = "no matching record can arrive any more"
-            return StateSummary(
-                f"records of {stage.name}", "their fields, and whether they have matched", until
-            )
-        case AsOf(tolerance):
-            watermark_condition = f"the watermark has passed them{format_delay(stage.lateness)}"
-            until = f"{watermark_condition}; a version until a newer one is behind the watermark"
-            until += (
-                f" or it is older than the tolerance of {format_duration(tolerance)}"
-                if tolerance is not None
-                else ""
-            )
-            return StateSummary(
-                f"records of {stage.name}",
-                "left records that wait for the watermark, and versions of each key",
-                until,
-            )
-        case StatefulFunction(state=state, forget_after=forget_after) as window:
-            until = "its function deletes its state"
-            if forget_after is not None:
-                until += f", or it has no record for {format_duration(forget_after)} of event time"
-            buffered_records = (
-                ", and the records ahead of the watermark" if window.is_event_time_ordered else ""
-            )
-            return StateSummary(
-                f"keys of {stage.name}", f"per key, a {state.name} and its timers{buffered_records}", until
-            )
-        case _:
-            size = describe_window_size(stage, changes=bool(plan.upstream_of(stage)))
-            return StateSummary(f"open windows of {stage.name}", size, describe_window_expiry(plan, stage))
+    retention = stage.window.describe_state(stage.lateness)
+    if retention is not None:
+        return StateSummary(f"{retention.items} of {stage.name}", retention.contents, retention.until)
+    size = describe_window_size(stage, changes=bool(plan.upstream_of(stage)))
+    return StateSummary(f"open windows of {stage.name}", size, describe_window_expiry(plan, stage))
 
 
 def describe_window_size(stage: Stage, *, changes: bool) -> str:
@@ -129,7 +71,7 @@ def describe_window_size(stage: Stage, *, changes: bool) -> str:
 
 def describe_window_expiry(plan: Plan, stage: Stage) -> str:
     """Describe when a window expires."""
-    if is_processing_time(stage.window):
+    if stage.window.uses_processing_time:
         return "the batch clock passes the end of the window"
     if has_unbounded_windows(plan, stage):
         return "the input ends"

@@ -14,10 +14,7 @@ import pyarrow.compute as pc
 
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.errors import ReplayError
-from penstock.engine.plan.policies import TimePolicy
 from penstock.engine.plan.stages import Plan
-from penstock.engine.plan.stateful_function import StatefulFunction
-from penstock.engine.plan.windows import Fixed, Sliding, SlidingOrder, Tumbling, Window, is_processing_time
 from penstock.engine.spark.bounded_sources.range_slicing import slice_ranges
 from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import is_delta_table, open_delta_table
@@ -34,20 +31,8 @@ class HistoryBatch(msgspec.Struct):
 
 def is_cut_by_clock(plan: Plan) -> bool:
     """Whether the content of any window depends on when its records were read."""
-    return any(
-        is_processing_time(stage.window) or has_time_policy(stage.window) for stage in plan.source_stages
-    )
-
-
-def has_time_policy(window: Window) -> bool:
-    """Whether an order window has a processing-time policy, or a function sets processing-time timers."""
-    match window:
-        case StatefulFunction(clock=clock):
-            return clock
-        case Tumbling(TimePolicy()) | SlidingOrder(evict=TimePolicy()) | SlidingOrder(trigger=TimePolicy()):
-            return True
-        case _:
-            return False
+    windows = [stage.window for stage in plan.source_stages]
+    return any(window.uses_processing_time or window.is_batch_dependent for window in windows)
 
 
 def load_batch_history(
@@ -77,7 +62,7 @@ def load_batch_history(
 
 
 def _keeps_batches_separate(plan: Plan) -> bool:
-    return any(has_time_policy(stage.window) for stage in plan.source_stages)
+    return any(stage.window.is_batch_dependent for stage in plan.source_stages)
 
 
 def _merge_batches_by_window(plan: Plan, rows: pa.Table) -> list[HistoryBatch]:
@@ -102,21 +87,10 @@ def _window_cells(plan: Plan, clocks: pa.ChunkedArray, rows: pa.Table) -> pa.Chu
     """Return a number for each batch; two batches share it if no window starts or ends between them."""
     if _keeps_batches_separate(plan):
         return rows.column("batch_id")
-    bounds = [bound for stage in plan.source_stages for bound in _clock_boundaries(stage.window)]
+    bounds = [bound for stage in plan.source_stages for bound in stage.window.clock_boundaries or ()]
     return reduce(
         pc.add, (pc.divide(pc.subtract(clocks, origin_ms), period_ms) for period_ms, origin_ms in bounds)
     )
-
-
-def _clock_boundaries(window: Window) -> list[tuple[int, int]]:
-    """Return the period and the origin of the starts and ends of processing-time windows."""
-    match window:
-        case Fixed(size=size, offset=offset, time="processing"):
-            return [(size, offset)]
-        case Sliding(size=size, period=period, offset=offset, time="processing"):
-            return [(period, offset), (period, offset + size)]
-        case _:
-            return []
 
 
 def _clip_to_ranges(batch: HistoryBatch, ranges: Sequence[OffsetRange]) -> HistoryBatch:

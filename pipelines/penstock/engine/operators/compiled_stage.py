@@ -18,7 +18,6 @@ from penstock.engine.operators.ordered.state_schema import (
     ELEMENT_FIELDS,
     MATCHED_FIELD,
     WINDOW_NUMBER_FIELD,
-    find_punctuation,
     list_ordered_columns,
     list_record_fields,
 )
@@ -29,15 +28,10 @@ from penstock.engine.plan.field_usage import iter_used_fields
 from penstock.engine.plan.stages import Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
 from penstock.engine.plan.steps import step_kind
-from penstock.engine.plan.windows import (
-    JoinWindow,
-    OrderWindow,
-    Sessions,
-    is_processing_time,
-    is_record_ordered,
-)
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, Int64Array
 from penstock.engine.triggers.machine import TriggerColumnNames, TriggerMachine
+from penstock.engine.windows.join_window import JoinWindow
+from penstock.engine.windows.order_window import OrderWindow
 
 WINDOW_BOUNDS = (pa.field("window_start", pa.int64()), pa.field("window_end", pa.int64()))
 
@@ -140,13 +134,13 @@ class CompiledStage:
 
     @property
     def has_merging_windows(self) -> bool:
-        """Whether its windows can grow and merge: sessions."""
-        return isinstance(self.plan.window, Sessions)
+        """Whether its windows can grow and merge, as sessions do."""
+        return self.plan.window.merge_gap is not None
 
     @property
     def is_ordered(self) -> bool:
         """Whether it processes the records of a key one by one, in order."""
-        return is_record_ordered(self.plan.window)
+        return self.plan.window.is_record_ordered
 
     @property
     def has_window_numbers(self) -> bool:
@@ -156,7 +150,7 @@ class CompiledStage:
     @property
     def uses_processing_time(self) -> bool:
         """Whether the batch clock, not the watermark, closes its windows."""
-        return is_processing_time(self.plan.window)
+        return self.plan.window.uses_processing_time
 
     @property
     def is_retracting(self) -> bool:
@@ -238,7 +232,7 @@ class CompiledStage:
         reads.
         """
         if self.is_ordered:
-            matched_fields = () if find_punctuation(self.plan.window) is None else (MATCHED_FIELD,)
+            matched_fields = () if self.plan.window.record_condition is None else (MATCHED_FIELD,)
             return pa.schema([*self.key, *ELEMENT_FIELDS, *matched_fields, *self.record_fields])
         match_fields = [pa.field(f"matches_{i}", pa.int64()) for i, _ in enumerate(self.predicates)]
         part_fields = [pa.field(part.name, part.type) for part in self.parts]
@@ -300,7 +294,7 @@ def compile_stage(
         stage.trigger.create_machine(TriggerColumnNames()),
         tuple(accumulators),
         tuple(pa.field(name, field_types[name]) for name in stage.key),
-        list_record_fields(stage, field_types) if is_record_ordered(stage.window) else (),
+        list_record_fields(stage, field_types) if stage.window.is_record_ordered else (),
         reads_changes,
         restricted_columns,
     )

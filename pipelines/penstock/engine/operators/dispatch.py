@@ -15,8 +15,9 @@ from penstock.engine.operators.windowed.assigned_windows import process_windows
 from penstock.engine.operators.windowed.window_update import StageResult
 from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.stateful_function import StatefulFunction
-from penstock.engine.plan.windows import JoinWindow
 from penstock.engine.state.state_tree import StateTree
+from penstock.engine.windows.join_window import JoinWindow
+from penstock.engine.windows.order_window import OrderWindow
 
 
 def process_batch(
@@ -35,9 +36,9 @@ def process_batch(
             return process_vectorized(stage, state, partials, batch_time)
         return process_per_key(stage, state, partials, batch_time)
     if isinstance(stage.plan.window, JoinWindow):
-        return process_unwindowed_join(stage, state, partials, batch_time)
-    if stage.is_ordered:
-        return process_ordered_windows(stage, state, partials, batch_time)
+        return process_unwindowed_join(stage, stage.plan.window, state, partials, batch_time)
+    if isinstance(stage.plan.window, OrderWindow):
+        return process_ordered_windows(stage, stage.plan.window, state, partials, batch_time)
     if stage.has_merging_windows:
         return process_sessions(stage, state, partials, batch_time)
     return process_windows(stage, state, partials, batch_time)

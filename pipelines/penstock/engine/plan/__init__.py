@@ -39,17 +39,7 @@ from penstock.engine.definition.user_functions import (
 )
 from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.codec import fingerprint, plan_from_dict, plan_to_dict
-from penstock.engine.plan.join_windows import AsOf, Between
 from penstock.engine.plan.joins import Join, JoinColumn
-from penstock.engine.plan.policies import (
-    ClosePolicy,
-    CountPolicy,
-    DeltaPolicy,
-    EvictionPolicy,
-    PunctuationPolicy,
-    TimePolicy,
-    TriggerPolicy,
-)
 from penstock.engine.plan.sinks import Sink
 from penstock.engine.plan.sources import (
     Column,
@@ -76,21 +66,6 @@ from penstock.engine.plan.steps import (
     Step,
 )
 from penstock.engine.plan.validation.plans import validate_plan
-from penstock.engine.plan.windows import (
-    Calendar,
-    Fixed,
-    Global,
-    JoinWindow,
-    OrderWindow,
-    SameWindows,
-    Sessions,
-    Sliding,
-    SlidingOrder,
-    TimeWindow,
-    Tumbling,
-    Window,
-    is_processing_time,
-)
 from penstock.engine.triggers.after_all import AfterAll
 from penstock.engine.triggers.after_any import AfterAny
 from penstock.engine.triggers.after_count import AfterCount
@@ -103,6 +78,25 @@ from penstock.engine.triggers.every import Every
 from penstock.engine.triggers.or_finally import OrFinally
 from penstock.engine.triggers.repeatedly import Repeatedly
 from penstock.engine.triggers.trigger import Trigger
+from penstock.engine.windows.as_of import AsOf
+from penstock.engine.windows.between import Between
+from penstock.engine.windows.calendar import Calendar
+from penstock.engine.windows.count_policy import CountPolicy
+from penstock.engine.windows.delta_policy import DeltaPolicy
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.global_window import Global
+from penstock.engine.windows.join_window import JoinWindow
+from penstock.engine.windows.order_policy import ClosePolicy, EvictionPolicy, TriggerPolicy
+from penstock.engine.windows.order_window import OrderWindow
+from penstock.engine.windows.punctuation_policy import PunctuationPolicy
+from penstock.engine.windows.same_windows import SameWindows
+from penstock.engine.windows.sessions import Sessions
+from penstock.engine.windows.sliding import Sliding
+from penstock.engine.windows.sliding_order import SlidingOrder
+from penstock.engine.windows.time_policy import TimePolicy
+from penstock.engine.windows.time_window import TimeWindow
+from penstock.engine.windows.tumbling import Tumbling
+from penstock.engine.windows.window import Window
 
 __all__ = [
     "AccumulationMode",
@@ -196,7 +190,6 @@ __all__ = [
     "combiner_ref",
     "fingerprint",
     "function_ref",
-    "is_processing_time",
     "plan_from_dict",
     "plan_to_dict",
     "predicate_fields",

@@ -1,10 +1,12 @@
 """Changelog topics: the panes that a stage publishes and another stream reads as changes."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from penstock.engine.definition.argument_checks import require
 from penstock.engine.plan.column_types import check_column_types
 from penstock.engine.plan.sources import Column
+from penstock.engine.windows.window import Window
 
 PANE_KIND_COLUMN = "kind"
 PANE_CHANGE_COLUMN = "pane_change"
@@ -29,8 +31,10 @@ the watermark after it. So no pane is behind the watermark that readers have see
 
 
 @dataclass(frozen=True)
-class ChangelogWindows:
+class ChangelogWindows(Window):
     """Panes that another stream published, read in their own windows instead of new ones."""
+
+    is_record_ordered: ClassVar[bool] = True
 
     columns: tuple[Column, ...]
 
@@ -47,3 +51,17 @@ class ChangelogWindows:
                 "a reserved column",
                 fix,
             )
+
+    def describe(self) -> str:
+        """Describe the windows."""
+        return "the windows of the panes that it reads"
+
+    @property
+    def is_event_time_bound(self) -> bool:
+        """The published watermark bounds corrections."""
+        return True
+
+    @property
+    def keeps_state(self) -> bool:
+        """Panes are passed on."""
+        return False

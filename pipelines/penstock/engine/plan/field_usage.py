@@ -4,12 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from penstock.engine.definition.predicates import Predicate, predicate_fields
 from penstock.engine.errors import DefinitionError
-from penstock.engine.plan.join_windows import AsOf
-from penstock.engine.plan.policies import DeltaPolicy, PunctuationPolicy
 from penstock.engine.plan.sources import PlanSource, TopicOrigin
 from penstock.engine.plan.stages import Stage
 from penstock.engine.plan.steps import TypesByColumn
-from penstock.engine.plan.windows import SlidingOrder, Tumbling, Window
+from penstock.engine.windows.join_window import JoinWindow
 
 
 def iter_used_fields(stage: Stage, input_: str) -> Iterable[tuple[str, str]]:
@@ -21,29 +19,16 @@ def iter_used_fields(stage: Stage, input_: str) -> Iterable[tuple[str, str]]:
             yield from ((location, name) for name in output.aggregate.used_fields)
     for location, predicate in iter_predicates(stage, input_):
         yield from ((location, name) for name in predicate_fields(predicate))
-    yield from (("window.delta.field", name) for name in delta_fields(stage.window))
-
-
-def delta_fields(window: Window) -> tuple[str, ...]:
-    """Return the fields of the delta policies of a window."""
-    match window:
-        case Tumbling(close):
-            policies: tuple[object, ...] = (close,)
-        case SlidingOrder(evict, trigger):
-            policies = (evict, trigger)
-        case _:
-            policies = ()
-    return tuple(policy.field for policy in policies if isinstance(policy, DeltaPolicy))
+    yield from (("window.delta.field", name) for name in stage.window.numeric_fields)
 
 
 def iter_predicates(stage: Stage, input_: str) -> Iterable[tuple[str, Predicate]]:
     """Yield each condition on records of an input: its location in the definition and the condition."""
     yield from (("trigger.after_punctuation", predicate) for predicate in stage.trigger.punctuation)
-    match stage.window:
-        case Tumbling(PunctuationPolicy(predicate)):
-            yield "window.punctuation", predicate
-        case AsOf(ends=ends) if ends is not None and stage.join is not None and input_ == stage.join.right:
-            yield "window.as_of.ends", ends
+    condition = stage.window.record_condition
+    is_join = isinstance(stage.window, JoinWindow)
+    if condition is not None and (not is_join or (stage.join is not None and input_ == stage.join.right)):
+        yield stage.window.condition_location, condition
 
 
 def inputs_using(stage: Stage, field: str) -> tuple[str, ...]:

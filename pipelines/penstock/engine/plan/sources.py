@@ -10,6 +10,7 @@ from penstock.engine.definition.argument_checks import (
     require_one_of,
     require_positive,
 )
+from penstock.engine.definition.stored_fields import OMITTED_AT_DEFAULT
 
 FileFormat: TypeAlias = Literal["json", "parquet", "delta", "csv", "text"]
 TopicEncoding: TypeAlias = Literal["json", "avro"]
@@ -24,10 +25,6 @@ class Column:
     name: str
     type: str
     required: bool = False
-
-
-OMITTED_AT_DEFAULT = {"added": True}
-"""Metadata of a field that is not stored at its default value, so that older fingerprints stay valid."""
 
 
 @dataclass(frozen=True)

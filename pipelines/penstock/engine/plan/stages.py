@@ -4,13 +4,14 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.definition.stored_fields import OMITTED_AT_DEFAULT
 from penstock.engine.plan.joins import Join
 from penstock.engine.plan.sinks import Sink, TableSink
-from penstock.engine.plan.sources import OMITTED_AT_DEFAULT, PlanSource
+from penstock.engine.plan.sources import PlanSource
 from penstock.engine.plan.steps import InputSteps, LookupStep, Step
-from penstock.engine.plan.windows import Window
 from penstock.engine.triggers.default import Default
 from penstock.engine.triggers.trigger import Trigger
+from penstock.engine.windows.window import Window
 
 AccumulationMode: TypeAlias = Literal["discarding", "accumulating", "retracting"]
 OnTimePanePolicy: TypeAlias = Literal["always", "when_changed"]

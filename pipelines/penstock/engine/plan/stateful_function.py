@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeAlias, Union, get_args, get_origin
+from typing import Any, ClassVar, Literal, TypeAlias, Union, get_args, get_origin
 
 from penstock.engine.definition.argument_checks import (
     require,
@@ -12,6 +12,8 @@ from penstock.engine.definition.argument_checks import (
     require_positive,
     require_type,
 )
+from penstock.engine.definition.phrases import format_duration
+from penstock.engine.definition.stored_fields import OMITTED_AT_DEFAULT
 from penstock.engine.definition.user_functions import (
     FunctionRef,
     import_by_name,
@@ -21,8 +23,9 @@ from penstock.engine.definition.user_functions import (
 )
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan.column_types import check_column_types
-from penstock.engine.plan.sources import OMITTED_AT_DEFAULT, Column
+from penstock.engine.plan.sources import Column
 from penstock.engine.plan.validation.state_classes import check_state_class, declared_fields
+from penstock.engine.windows.window import StateRetention, Window
 
 SPARK_TYPES: Mapping[Any, str] = {
     int: "BIGINT", float: "DOUBLE", str: "STRING", bool: "BOOLEAN", bytes: "BINARY"
@@ -76,7 +79,7 @@ class StateType:
 
 
 @dataclass(frozen=True)
-class StatefulFunction:
+class StatefulFunction(Window):
     """A function that gets the records of a key in arrival order, together with the state of the key.
 
     No record is late. Each row that the function returns is final and has its own event time. The state of a key
@@ -88,6 +91,9 @@ class StatefulFunction:
     With `order` event_time, a record waits until the watermark has passed it, and timers fire between the records
     where they are due. Records behind the watermark are late. The rows of such a function do not depend on batches.
     """
+
+    is_record_ordered: ClassVar[bool] = True
+    shows_all_keys: ClassVar[bool] = True
 
     function: FunctionRef
     state: StateType
@@ -147,6 +153,35 @@ class StatefulFunction:
             "event_time with processing-time timers",
             fix,
         )
+
+    def describe(self) -> str:
+        """Describe the order of records."""
+        if self.is_pass_through:
+            return "no windows: each record is a row of its own"
+        return f"no windows: a key's records in {'event-time' if self.is_event_time_ordered else 'arrival'} order"
+
+    def describe_state(self, lateness: int) -> StateRetention:
+        """Describe the state of a key."""
+        until = "its function deletes its state"
+        if self.forget_after is not None:
+            until += f", or it has no record for {format_duration(self.forget_after)} of event time"
+        buffered_records = ", and the records ahead of the watermark" if self.is_event_time_ordered else ""
+        return StateRetention("keys", f"per key, a {self.state.name} and its timers{buffered_records}", until)
+
+    @property
+    def is_event_time_bound(self) -> bool:
+        """No row is corrected, but rows may be as old as their records."""
+        return False
+
+    @property
+    def is_batch_dependent(self) -> bool:
+        """Whether the function sets processing-time timers."""
+        return self.clock
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether the function is more than a pass-through of rows."""
+        return not self.is_pass_through
 
     @property
     def is_event_time_ordered(self) -> bool:

@@ -28,9 +28,9 @@ class LatestValues(DeltaSink):
         from penstock.engine.tables.latest_table import LatestTable, to_latest_schema
 
         schema = to_latest_schema(context.pane_schema)
-        return LatestTable(
-            context.path, schema, context.application, list(context.window_key), context.file_span_us
-        )
+        span_ms = context.file_span_ms
+        file_span_us = None if span_ms is None else span_ms * 1000
+        return LatestTable(context.path, schema, context.application, list(context.window_key), file_span_us)
 
 
 @keyword("latest")

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from penstock.engine.definition.argument_checks import require_name
 from penstock.engine.definition.keyword import keyword
+from penstock.engine.definition.stored_fields import OMITTED_AT_DEFAULT
 from penstock.engine.plan.sinks import FileMerging
-from penstock.engine.plan.sources import OMITTED_AT_DEFAULT
 from penstock.engine.sinks.delta_sink import DeltaSink
 
 if TYPE_CHECKING:

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from penstock.engine.explain import PhysicalOperator
-from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.sources import PlanSource, TopicOrigin
 from penstock.engine.plan.stages import Plan, Stage
-from penstock.engine.plan.stateful_function import StatefulFunction
-from penstock.engine.plan.windows import JoinWindow, Sessions, Window, is_record_ordered
 from penstock.engine.spark.batch_input import SMALL_BATCH_RECORDS
 from penstock.engine.state.hash_parts import PART_COUNT
 from penstock.engine.tables.table_paths import list_owned_paths, list_quarantine_paths
+from penstock.engine.windows.join_window import JoinWindow
+from penstock.engine.windows.window import Window
 
 EXECUTOR_TIER = "executors"
 DRIVER_TIER = "driver"
@@ -96,12 +95,12 @@ def describe_batch_job(stage: Stage, parallelism: Parallelism) -> Iterator[Physi
     small_batch = f"batch up to {SMALL_BATCH_RECORDS:,} records"
     step_count = len(stage.steps) + sum(len(prepared.steps) for prepared in stage.input_steps)
     steps_text = f"{step_count} {'step' if step_count == 1 else 'steps'}, then " if step_count else ""
-    if is_record_ordered(stage.window):
+    if stage.window.is_record_ordered:
         records_text = f"{steps_text}sends every record{explain_single_records(stage.window)}"
         yield PhysicalOperator(small_batch, EXECUTOR_TIER, 1, records_text)
         yield PhysicalOperator("larger batch", EXECUTOR_TIER, count_read_tasks(parallelism), records_text)
         return
-    group_noun = "piece of a session" if isinstance(stage.window, Sessions) else "window"
+    group_noun = "piece of a session" if stage.window.merge_gap is not None else "window"
     partials_text = f"{steps_text}assigns windows and aggregates partials per partition, key and {group_noun}"
     yield PhysicalOperator(small_batch, EXECUTOR_TIER, 1, f"{partials_text}, without a shuffle")
     yield PhysicalOperator(
@@ -119,16 +118,9 @@ def explain_single_records(window: Window) -> str:
     """Return why the driver gets single records of a stage."""
     if isinstance(window, JoinWindow):
         return ": matches are found in the state of the other side"
-    if is_pass_through(window):
+    if not window.keeps_state:
         return ", as a row"
     return ": nothing can be aggregated before the order is known"
-
-
-def is_pass_through(window: Window) -> bool:
-    """Whether a stage passes rows on in any order, without state."""
-    return isinstance(window, ChangelogWindows) or (
-        isinstance(window, StatefulFunction) and window.is_pass_through
-    )
 
 
 def describe_shared_job(plan: Plan, parallelism: Parallelism) -> Iterator[PhysicalOperator]:
@@ -140,7 +132,7 @@ def describe_shared_job(plan: Plan, parallelism: Parallelism) -> Iterator[Physic
     )
     large_scan_text = f"{scan_text}; parsed records are kept in memory meanwhile"
     yield PhysicalOperator("larger batch", EXECUTOR_TIER, count_read_tasks(parallelism), large_scan_text)
-    partial_stages = [stage.name for stage in plan.source_stages if not is_record_ordered(stage.window)]
+    partial_stages = [stage.name for stage in plan.source_stages if not stage.window.is_record_ordered]
     if partial_stages:
         shuffle_text = (
             f"merges partials of the same key and window, separately for {' and '.join(partial_stages)}"
@@ -164,17 +156,17 @@ def describe_operator(plan: Plan, stage: Stage, parallelism: Parallelism) -> Ite
         yield PhysicalOperator(f"fold {stage.name}", DRIVER_TIER, 1, description)
         return
     takes_single_records, is_ordered = (
-        is_record_ordered(stage.window),
+        stage.window.is_record_ordered,
         not isinstance(stage.window, JoinWindow),
     )
     payload = (
-        ("ordered records" if is_ordered and not is_pass_through(stage.window) else "records")
+        ("ordered records" if is_ordered and stage.window.keeps_state else "records")
         if takes_single_records
         else "partials"
     )
     trigger_text = "" if takes_single_records else ", evaluates triggers"
     driver_text = f"fetches {payload} over Arrow, folds them into the state{trigger_text}"
-    if is_pass_through(stage.window):
+    if not stage.window.keeps_state:
         driver_text = f"fetches {payload} over Arrow and passes them on"
     executor_text = (
         f"above {parallelism.driver_budget_mb} MB: "

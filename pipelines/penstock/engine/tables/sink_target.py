@@ -42,7 +42,7 @@ class SinkContext:
     """The columns that identify a window beside its bounds: the key, and the number of a window if it has one."""
     pane_schema: pa.Schema = EMPTY_SCHEMA
     """The columns of its panes. Empty where a sink is opened only to finish a commit."""
-    file_span_us: int | None = None
+    file_span_ms: int | None = None
     """The interval of windows that a file should cover; None for no limit."""
     client_config: Mapping[str, str] | None = None
     """The settings of Kafka clients; None where nothing outside of the warehouse may change."""

@@ -18,7 +18,6 @@ from penstock.engine.diagrams import StageRunData
 from penstock.engine.history.bounded_run import BoundedRun, BoundedRunConfig
 from penstock.engine.plan import Plan, Stage, Window
 from penstock.engine.plan.sinks import PaneContent, Sink
-from penstock.engine.plan.windows import SameWindows
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.bounded_sources.memory_source import InMemorySource
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource
@@ -164,7 +163,7 @@ def add_pane_log(plan: Plan, stage_name: str) -> Plan:
 
 def resolve_window(plan: Plan, stage: Stage) -> Window:
     """Return the window of a stage; a stage with the same windows as another has that stage's window."""
-    while isinstance(stage.window, SameWindows):
+    while stage.window.reuses_upstream_windows:
         stage = plan.upstream_of(stage)[0]
     return stage.window
 

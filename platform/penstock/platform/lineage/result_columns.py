@@ -22,8 +22,8 @@ from penstock.engine.plan import (
 from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.columns import WINDOW_BOUND_COLUMNS
 from penstock.engine.plan.sinks import PaneContent
-from penstock.engine.plan.windows import OrderWindow, Sessions
 from penstock.engine.tables.latest_table import PANE_ONLY_COLUMNS
+from penstock.engine.windows.order_window import OrderWindow
 from penstock.platform.lineage.column_origins import ColumnOrigin, TopicField, trace_column_origins
 from penstock.platform.lineage.sql_types import to_arrow_type, to_sql_type
 
@@ -103,7 +103,7 @@ def describe_result_columns(
 
 def _extra_pane_columns(stage: Stage) -> tuple[tuple[str, str, str], ...]:
     """Return the additional pane columns of the stage's window type."""
-    if isinstance(stage.window, Sessions) and stage.accumulation != "retracting":
+    if stage.window.merge_gap is not None and stage.accumulation != "retracting":
         return REPLACED_COLUMNS
     return WINDOW_NUMBER_COLUMNS if isinstance(stage.window, OrderWindow) else ()
 

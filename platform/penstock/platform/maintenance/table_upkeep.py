@@ -8,7 +8,6 @@ from penstock.engine.batch.journal import read_retained_outcomes
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.plan.sinks import FileMerging, TableSink
 from penstock.engine.plan.stages import Plan, Stage
-from penstock.engine.plan.windows import Calendar, Fixed, Sliding, is_processing_time
 from penstock.engine.sinks.changelog_topic import ChangelogTopic
 from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import (
@@ -99,8 +98,7 @@ def _list_mergeable_tables(plan: Plan, last_outcome: BatchOutcome) -> Iterator[t
 
 def _has_final_windows(stage: Stage) -> bool:
     """Return whether rows of a closed window never change; a session may still be merged into another."""
-    window = stage.window
-    return isinstance(window, Fixed | Sliding | Calendar) and not is_processing_time(window)
+    return stage.window.has_fixed_bounds and not stage.window.uses_processing_time
 
 
 def _list_named_files(folder: Path) -> Iterator[str]:

@@ -6,39 +6,24 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.engine.history.batch_history import has_time_policy
 from penstock.engine.operators.ordered.state_schema import WINDOW_NUMBER_FIELD
 from penstock.engine.plan import (
     ApplyStep,
     ArrowStep,
-    Calendar,
     Deduplication,
-    Fixed,
-    Global,
     Plan,
     RowFunctionStep,
-    Sessions,
-    Sliding,
-    SlidingOrder,
     SqlStep,
     Stage,
     StatefulFunction,
     Step,
-    Tumbling,
-    Window,
 )
-from penstock.engine.plan.windows import is_processing_time
+from penstock.engine.windows.order_window import OrderWindow
 from penstock.quality.audit.result_comparison import TableComparison
 from penstock.quality.table_reads import to_milliseconds
 
 ROW_MULTIPLYING_SQL = re.compile("explode|inline|stack|json_tuple|lateral|join|union", re.IGNORECASE)
 """Words without which SQL makes at most one row of a row."""
-MONTH_MS = 31 * 86_400_000
-MAX_CALENDAR_WINDOW_MS = {
-    "day": 25 * 3_600_000,
-    "week": 7 * 86_400_000 + 3_600_000,
-    "month": MONTH_MS + 3_600_000,
-}
 
 
 @dataclass(frozen=True)
@@ -64,9 +49,9 @@ def explain_batch_dependence(plan: Plan) -> str | None:
         return "a window of its join may have any number of rows"
     if isinstance(stage.window, StatefulFunction):
         return "its stateful function runs once per batch"
-    if is_processing_time(stage.window) or has_time_policy(stage.window):
+    if stage.window.uses_processing_time or stage.window.is_batch_dependent:
         return "its windows depend on processing time"
-    if isinstance(stage.window, Global):
+    if stage.window.never_ends:
         return "its window never ends"
     if stage.accumulation == "discarding":
         return "its panes are partial results"
@@ -91,7 +76,7 @@ def explain_unsampleable(plan: Plan, sample: Sample) -> str | None:
 
 def has_order_windows(stage: Stage) -> bool:
     """Tell whether windows depend on the order of records. Such a window is final when it is emitted."""
-    return isinstance(stage.window, Tumbling | SlidingOrder)
+    return isinstance(stage.window, OrderWindow)
 
 
 def can_multiply_records(stage: Stage) -> bool:
@@ -119,20 +104,8 @@ def is_dedup_horizon_short(stage: Stage, rule: Deduplication) -> bool:
     """Tell whether a duplicate may reach a window after the first record was forgotten."""
     if has_order_windows(stage):
         return True
-    return rule.within < max_window_reach_ms(stage.window) + stage.lateness
-
-
-def max_window_reach_ms(window: Window) -> int:
-    """Return the maximum distance from a record's event time to the end of its window."""
-    match window:
-        case Fixed(size) | Sliding(size):
-            return size
-        case Sessions(gap):
-            return gap
-        case Calendar(unit):
-            return MAX_CALENDAR_WINDOW_MS[unit]
-        case _:
-            raise TypeError(f"{window} does not depend on event time")
+    reach_ms = stage.window.max_reach_ms
+    return reach_ms is None or rule.within < reach_ms + stage.lateness
 
 
 def comparison_for(stage: Stage, table: str) -> TableComparison:
@@ -158,7 +131,8 @@ def filter_final_windows(rows: pa.Table, stage: Stage, watermark: int | None, sa
     is_final = pc.less_equal(end, watermark - stage.lateness)
     if sample.start is not None:
         # A session that starts within a gap of the sample's start may extend to before it.
-        earliest_start = sample.start + (stage.window.gap + 1 if isinstance(stage.window, Sessions) else 0)
+        merge_gap = stage.window.merge_gap
+        earliest_start = sample.start + (0 if merge_gap is None else merge_gap + 1)
         is_final = pc.and_(is_final, pc.greater_equal(start, earliest_start))
     if sample.end is not None:
         is_final = pc.and_(is_final, pc.less_equal(end, sample.end))

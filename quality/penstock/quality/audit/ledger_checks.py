@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from penstock.engine.errors import JournalError
 from penstock.engine.host.control_reporter import to_batch_record
-from penstock.engine.plan import Sliding, Stage, StatefulFunction
+from penstock.engine.plan import Stage, StatefulFunction
 from penstock.engine.plan.sinks import PaneContent
 from penstock.ingestion.ledger import read_ledger_state
 from penstock.quality.audit.account_agreement import (
@@ -158,12 +158,12 @@ def _row_identity(stage: Stage) -> tuple[str, ...] | None:
     """Return the columns that identify a late row; None if a step may make equal rows of one record."""
     if can_multiply_records(stage):
         return None
-    return (*ADDRESS_COLUMNS, "window_start") if isinstance(stage.window, Sliding) else tuple(ADDRESS_COLUMNS)
+    return (*ADDRESS_COLUMNS, "window_start") if stage.window.may_overlap else tuple(ADDRESS_COLUMNS)
 
 
 def _can_exceed_count(stage: Stage) -> bool:
     """Tell whether one window may accept a record that is late for another window or key."""
-    return isinstance(stage.window, Sliding) or can_multiply_records(stage)
+    return stage.window.may_overlap or can_multiply_records(stage)
 
 
 def check_quarantine(scope: AuditScope) -> AuditVerdict:

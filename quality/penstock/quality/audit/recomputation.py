@@ -13,7 +13,7 @@ from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.definition.predicates import quote_column
 from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
-from penstock.engine.plan import Plan, PlanSource, Sliding, SqlStep, Stage, Step
+from penstock.engine.plan import Plan, PlanSource, SqlStep, Stage, Step
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.bounded_sources import BoundedSource
@@ -22,6 +22,7 @@ from penstock.engine.spark.parse.avro import SchemaLookup, refuse_without_regist
 from penstock.engine.storage import StoragePath
 from penstock.engine.triggers.after_watermark import AfterWatermark
 from penstock.engine.triggers.default import Default
+from penstock.engine.windows.time_window import TimeWindow
 from penstock.quality.audit.comparability import Sample, has_order_windows
 from penstock.quality.audit.side_tables import ADDRESS_COLUMNS
 from penstock.quality.table_reads import to_milliseconds
@@ -177,24 +178,17 @@ def find_fully_missed(stage: Stage, late: pa.Table) -> pa.Table:
     missed_counts = missed_windows.group_by([*ADDRESS_COLUMNS, "event_time"]).aggregate(
         [("window_start", "count")]
     )
-    if isinstance(stage.window, Sliding):
+    if isinstance(stage.window, TimeWindow) and stage.window.may_overlap:
         times = to_milliseconds(missed_counts.column("event_time"))
         missed_count = missed_counts.column("window_start_count")
-        missed_counts = missed_counts.filter(pc.equal(missed_count, count_windows(stage.window, times)))
+        window_count = pa.array(stage.window.count_windows(np.asarray(times)))
+        missed_counts = missed_counts.filter(pc.equal(missed_count, window_count))
     return missed_counts.select(ADDRESS_COLUMNS)
-
-
-def count_windows(window: Sliding, times: pa.ChunkedArray) -> pa.Array:
-    """Return the number of windows that contain each of these times."""
-    event_times = np.asarray(times)
-    newest_start = event_times - np.mod(event_times - window.offset, window.period)
-    reach_ms = newest_start - event_times + window.size  # the distance from the newest window start
-    return pa.array(np.where(reach_ms > 0, -(-reach_ms // window.period), 0).astype(np.int64))
 
 
 def exclude_partly_missed(stage: Stage, rows: pa.Table, late: pa.Table) -> pa.Table:
     """Return the rows without windows that missed a record that another window accepted."""
-    if not isinstance(stage.window, Sliding) or not late.num_rows:
+    if not stage.window.may_overlap or not late.num_rows:
         return rows
     import polars as pl
 

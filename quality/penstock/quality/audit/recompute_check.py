@@ -11,7 +11,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.engine.plan import Sessions, Sink
+from penstock.engine.plan import Sink
 from penstock.engine.plan.codec import fingerprint
 from penstock.engine.plan.sinks import PaneContent
 from penstock.engine.spark.bounded_sources import BoundedSource
@@ -152,7 +152,7 @@ def _compare_tables(
             incomparable_paths.append(sink.path)
             continue
         split_intervals = (
-            find_split_sessions(stored_rows, stage.key) if isinstance(stage.window, Sessions) else []
+            find_split_sessions(stored_rows, stage.key) if stage.window.merge_gap is not None else []
         )
         actual, expected = (
             exclude_split_sessions(_filter_comparable(scope, sample, table), stage.key, split_intervals)

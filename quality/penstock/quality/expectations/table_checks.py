@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from penstock.engine.plan import Plan, Stage
-from penstock.engine.plan.windows import is_record_ordered
 from penstock.engine.storage import StoragePath
 from penstock.quality.errors import NotCheckableInStreamError
 from penstock.quality.expectations.arguments import MULTI_ROW_ARGUMENTS
@@ -65,7 +64,7 @@ def effective_cut(suite: Suite, stage: Stage) -> BatchCut:
     With windows by record order, a row is final when it is written, and its event time may lie before the last
     check. Such a table is checked by the rows of the stream's batches.
     """
-    return "rows" if suite.cut == "final" and is_record_ordered(stage.window) else suite.cut
+    return "rows" if suite.cut == "final" and stage.window.is_record_ordered else suite.cut
 
 
 def can_contain_rows(table: DeltaTable, batch: CheckedBatch) -> bool:

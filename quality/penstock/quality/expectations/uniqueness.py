@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from penstock.engine.definition.predicates import quote_column
-from penstock.engine.plan import Calendar, Fixed, Sliding, Stage
+from penstock.engine.plan import Stage
 from penstock.quality.expectations.check_results import ExpectationResult, to_json_value
 from penstock.quality.expectations.gx_library import load_library
 from penstock.quality.expectations.suite import Expectation
@@ -28,13 +28,10 @@ def unique_columns(expectation: Expectation) -> list[str]:
 def is_compared_across_batches(expectation: Expectation, stage: Stage) -> bool:
     """Tell whether a batch must be compared with earlier batches.
 
-    The end of a fixed, sliding or calendar window follows from its start, so all rows of such a window are in one
-    batch. An expectation that includes a window bound needs no comparison with earlier batches.
+    If the end of a window follows from its start, all its rows are in one batch. Then an expectation that includes
+    a window bound needs no comparison with earlier batches.
     """
-    return not (
-        isinstance(stage.window, Fixed | Sliding | Calendar)
-        and WINDOW_BOUND_COLUMNS & {*unique_columns(expectation)}
-    )
+    return not (stage.window.has_fixed_bounds and WINDOW_BOUND_COLUMNS & {*unique_columns(expectation)})
 
 
 def select_relevant_rows(expectation: Expectation, rows: "DataFrame") -> "DataFrame":

@@ -23,9 +23,9 @@ from penstock.engine.dedup.id_store import RecordIdStore
 from penstock.engine.operators.compiled_stage import CompiledStage, compile_stage
 from penstock.engine.operators.stage_graph import CompiledGraph, compile_graph
 from penstock.engine.plan import Plan
-from penstock.engine.plan.windows import JoinWindow
 from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import open_delta_table
+from penstock.engine.windows.join_window import JoinWindow
 
 FIELDS = pa.schema([("key", pa.string()), ("at", pa.int64()), ("value", pa.int64()), ("word", pa.string())])
 

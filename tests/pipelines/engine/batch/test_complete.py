@@ -8,9 +8,10 @@ from deltalake import DeltaTable
 from tests.pipelines.engine.batch.stored import Bench
 from tests.pipelines.engine.batch.test_crashes import IN_ORDER, Fuse, plan_over, run
 
-from penstock.engine.plan.windows import Sessions, Window
 from penstock.engine.sinks.complete_result import CompleteTableSink
 from penstock.engine.sinks.latest_values import LatestValues
+from penstock.engine.windows.sessions import Sessions
+from penstock.engine.windows.window import Window
 from penstock.stream import after_watermark, every, fixed
 
 

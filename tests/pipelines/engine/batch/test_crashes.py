@@ -40,17 +40,21 @@ from penstock.engine.plan import (
     state_type,
     validate_plan,
 )
-from penstock.engine.plan.join_windows import RecordJoinWindow
 from penstock.engine.plan.joins import JoinKind
-from penstock.engine.plan.policies import CountPolicy
 from penstock.engine.plan.stateful_function import SideOutput
-from penstock.engine.plan.windows import Fixed, Sessions, SlidingOrder, Tumbling, Window
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS
 from penstock.engine.storage import ObjectStorePath, StoragePath
 from penstock.engine.tables.table_change import TableChange
 from penstock.engine.tables.table_paths import list_owned_paths, list_quarantine_paths
+from penstock.engine.windows.count_policy import CountPolicy
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.join_window import JoinWindow
+from penstock.engine.windows.sessions import Sessions
+from penstock.engine.windows.sliding_order import SlidingOrder
+from penstock.engine.windows.tumbling import Tumbling
+from penstock.engine.windows.window import Window
 from penstock.stream import after_count, after_watermark, count, every, fixed, max_, repeatedly, sum_
 
 COLUMNS = tuple(
@@ -155,7 +159,7 @@ def joined() -> Plan:
     return replace(PLAN, stages=(*sides, met))
 
 
-def paired(window: RecordJoinWindow, kind: JoinKind) -> Plan:
+def paired(window: JoinWindow, kind: JoinKind) -> Plan:
     """Records of two topics that lie near each other, and how many rows that makes in windows of their own."""
     columns = (JoinColumn("value", "clicks", "value"), JoinColumn("other", "views", "value"))
     join = Join(kind, "clicks", "views", columns)

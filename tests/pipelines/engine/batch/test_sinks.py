@@ -12,7 +12,6 @@ from tests.pipelines.engine.batch.test_crashes import IN_ORDER, PLAN, Fuse, hist
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.host.control_reporter import to_batch_record
 from penstock.engine.plan.codec import contract_version
-from penstock.engine.plan.windows import Sessions, Window
 from penstock.engine.sinks.complete_result import CompleteTableSink
 from penstock.engine.sinks.final_panes import FinalPanes
 from penstock.engine.sinks.latest_values import LatestValues
@@ -20,6 +19,8 @@ from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.tables.log_table import LogTable
 from penstock.engine.tables.published_topic import PublishedTopic
 from penstock.engine.tables.table_change import parse_table_change
+from penstock.engine.windows.sessions import Sessions
+from penstock.engine.windows.window import Window
 from penstock.stream import after_watermark, every, fixed
 
 

@@ -16,11 +16,11 @@ from penstock.conformance.reference.predicates import matches_predicate
 from penstock.engine.columnar import as_arrow
 from penstock.engine.operators.changelog.changes_to_partials import apply_steps
 from penstock.engine.operators.compiled_stage import CompiledStage
-from penstock.engine.operators.ordered.state_schema import MATCHED_FIELD, find_punctuation
+from penstock.engine.operators.ordered.state_schema import MATCHED_FIELD
 from penstock.engine.operators.stage_graph import CompiledGraph, compile_graph
 from penstock.engine.plan import Plan, PlanSource, Stage, TopicOrigin
-from penstock.engine.plan.windows import Sessions
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS
+from penstock.engine.windows.sessions import Sessions
 
 Rows = list[tuple[Any, ...]]
 CLICKS = PlanSource("clicks", TopicOrigin("clicks"), COLUMNS, "at")
@@ -74,7 +74,7 @@ def input_for(stage: CompiledStage, batch: InputBatch) -> pa.Table:
     """A partial for each record in each of its windows, or single records."""
     elements = read(stage.plan, batch.records)
     if stage.is_ordered:
-        condition = find_punctuation(stage.plan.window)
+        condition = stage.plan.window.record_condition
         if condition is not None:
             met = pa.array([matches_predicate(row, condition) for row in elements.to_pylist()], pa.bool_())
             elements = elements.append_column(MATCHED_FIELD, met)

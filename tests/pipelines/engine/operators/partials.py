@@ -11,9 +11,9 @@ from penstock.conformance.reference.predicates import matches_predicate
 from penstock.conformance.reference.window_assignment import find_containing_windows
 from penstock.engine.definition.predicates import predicate_sql
 from penstock.engine.operators.compiled_stage import CompiledStage
-from penstock.engine.operators.ordered.state_schema import find_punctuation
-from penstock.engine.plan.windows import Sessions, Window, is_processing_time
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
+from penstock.engine.windows.sessions import Sessions
+from penstock.engine.windows.window import Window
 
 CONNECTION = duckdb.connect(config={"threads": 1})
 CONNECTION.execute("CREATE MACRO try_sum(value) AS sum(value)")  # no sum in these tests overflows
@@ -54,7 +54,7 @@ def partials(
 
 def elements(stage: CompiledStage, records: Iterable[InputRecord], time: str) -> pa.Table:
     """Single records, as Spark sends them to order windows, not in their order."""
-    condition = find_punctuation(stage.plan.window)
+    condition = stage.plan.window.record_condition
     rows = [
         {
             **record.fields,
@@ -72,7 +72,7 @@ def elements(stage: CompiledStage, records: Iterable[InputRecord], time: str) ->
 
 def places(window: Window, time: int, clock: int) -> list[tuple[float, float]]:
     """The windows, or for sessions the piece, that Spark assigns to a record of that time."""
-    return _places(window, clock if is_processing_time(window) else time)
+    return _places(window, clock if window.uses_processing_time else time)
 
 
 def _places(window: Window, time: int) -> list[tuple[float, float]]:

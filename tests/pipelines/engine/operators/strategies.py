@@ -24,8 +24,12 @@ from penstock.engine.plan import (
     Stage,
     Sum,
 )
-from penstock.engine.plan.windows import Calendar, Fixed, Global, Sessions, Sliding
 from penstock.engine.triggers.trigger import Trigger
+from penstock.engine.windows.calendar import Calendar
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.global_window import Global
+from penstock.engine.windows.sessions import Sessions
+from penstock.engine.windows.sliding import Sliding
 
 windows = st.one_of(
     st.builds(Fixed, st.integers(1, 12), st.just(0)),

@@ -19,9 +19,13 @@ from penstock.engine.batch_time import BatchTime
 from penstock.engine.operators.compiled_stage import compile_stage
 from penstock.engine.operators.dispatch import process_batch
 from penstock.engine.plan import CountPolicy, DeltaPolicy, Stage
-from penstock.engine.plan.windows import Fixed, Sessions, Sliding, SlidingOrder, Tumbling
 from penstock.engine.state import state_tree as trees
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.sessions import Sessions
+from penstock.engine.windows.sliding import Sliding
+from penstock.engine.windows.sliding_order import SlidingOrder
+from penstock.engine.windows.tumbling import Tumbling
 from penstock.stream import after_count, repeatedly
 
 Values = Counter[tuple[Any, ...]]

@@ -39,7 +39,6 @@ from penstock.engine.plan import (
     Sum,
     TopN,
     function_ref,
-    is_processing_time,
     validate_plan,
 )
 from penstock.engine.sinks.pane_log import PaneLog
@@ -206,8 +205,8 @@ def on_time(batches: Sequence[InputBatch]) -> list[InputBatch]:
 def test_all_changes_sum_to_a_bounded_run(
     tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[InputBatch]
 ) -> None:
-    if any(stage.accumulation != "retracting" for stage in plan.stages) or is_processing_time(
-        plan.first_source_stage.window
+    if any(stage.accumulation != "retracting" for stage in plan.stages) or (
+        plan.first_source_stage.window.uses_processing_time
     ):
         return
     plan = replace(plan, stages=tuple(replace(s, final_pane="when_changed") for s in plan.stages))

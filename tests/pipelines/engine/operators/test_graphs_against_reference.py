@@ -38,7 +38,6 @@ from penstock.engine.plan import (
     Sum,
     TopN,
     function_ref,
-    is_processing_time,
     validate_plan,
 )
 from penstock.engine.plan.joins import JOIN_KINDS
@@ -191,7 +190,7 @@ def window_of(row: tuple[Any, ...], stage: Stage, columns: int) -> tuple[Any, ..
 def test_all_changes_of_a_graph_sum_to_a_bounded_run(
     tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[InputBatch]
 ) -> None:
-    clocked = any(is_processing_time(each.window) for each in plan.source_stages)
+    clocked = any(each.window.uses_processing_time for each in plan.source_stages)
     finishes = any(each.may_finish for each in plan.stages)
     if any(each.accumulation != "retracting" for each in plan.stages) or clocked or finishes:
         return

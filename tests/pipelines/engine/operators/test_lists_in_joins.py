@@ -28,9 +28,9 @@ from penstock.engine.plan import (
     validate_plan,
 )
 from penstock.engine.plan.joins import JOIN_KINDS
-from penstock.engine.plan.windows import Window
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.triggers.after_count import AfterCount
+from penstock.engine.windows.window import Window
 
 EACH = {"trigger": Repeatedly(AfterCount(1)), "lateness": 5, "accumulation": "retracting"}
 

@@ -17,10 +17,14 @@ from penstock.engine.batch_time import BatchTime
 from penstock.engine.operators.compiled_stage import compile_stage
 from penstock.engine.operators.dispatch import process_batch
 from penstock.engine.plan import AggregateOutput, Collect, Comparison, Plan, Stage
-from penstock.engine.plan.policies import CountPolicy, DeltaPolicy, PunctuationPolicy, TimePolicy
-from penstock.engine.plan.windows import SlidingOrder, Tumbling
 from penstock.engine.state import state_tree as trees
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
+from penstock.engine.windows.count_policy import CountPolicy
+from penstock.engine.windows.delta_policy import DeltaPolicy
+from penstock.engine.windows.punctuation_policy import PunctuationPolicy
+from penstock.engine.windows.sliding_order import SlidingOrder
+from penstock.engine.windows.time_policy import TimePolicy
+from penstock.engine.windows.tumbling import Tumbling
 
 counts = st.builds(CountPolicy, st.integers(1, 4))
 deltas = st.builds(DeltaPolicy, st.just("value"), st.sampled_from([0.0, 1.0, 2.5]))

@@ -32,7 +32,6 @@ from penstock.engine.operators.stage_graph import compile_graph, resolve_batch_t
 from penstock.engine.plan import Column, Plan, Stage, fingerprint, plan_from_dict, plan_to_dict
 from penstock.engine.plan.changelog import CHANGELOG_COLUMNS, PANE_WATERMARK_COLUMN, ChangelogWindows
 from penstock.engine.plan.sources import PlanSource, TopicOrigin
-from penstock.engine.plan.windows import is_processing_time
 from penstock.engine.sinks.changelog_topic import ChangelogTopic
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
 from penstock.engine.tables.published_topic import encode_rows
@@ -98,7 +97,7 @@ def test_two_streams_equal_one_graph(
     tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[InputBatch], data: st.DataObject
 ) -> None:
     first, later = plan.stages[0], plan.stages[1]
-    if later.steps or later.accumulation != "retracting" or is_processing_time(first.window):
+    if later.steps or later.accumulation != "retracting" or first.window.uses_processing_time:
         return
     later = replace(later, final_pane="when_changed")
     second = over_panes(later, first.lateness)

@@ -39,12 +39,10 @@ from penstock.engine.plan import (
     StatefulFunction,
     Sum,
     function_ref,
-    is_processing_time,
     state_type,
 )
 from penstock.engine.plan.correction_time import correction_time_ms, is_event_time_bound
 from penstock.engine.plan.joins import JOIN_KINDS
-from penstock.engine.plan.windows import is_record_ordered
 from penstock.engine.sinks.pane_log import PaneLog
 
 TOPICS = ("clicks", "views")
@@ -233,14 +231,14 @@ def left(plan: Plan, batches: Sequence[InputBatch]) -> dict[str, Counter[Any]]:
 
 def on_event_time(plan: Plan) -> bool:
     """Whether no part of it depends on the clock."""
-    return sound(plan) and not any(is_processing_time(each.window) for each in plan.source_stages)
+    return sound(plan) and not any(each.window.uses_processing_time for each in plan.source_stages)
 
 
 @settings(max_examples=scale_examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(plan=graphs().filter(on_event_time), batches=histories())
 def test_every_stage_converges_to_a_bounded_run(plan: Plan, batches: list[InputBatch]) -> None:
     every = tuple(
-        each if is_record_ordered(each.window) else replace(each, final_pane="when_changed")
+        each if each.window.is_record_ordered else replace(each, final_pane="when_changed")
         for each in plan.stages
     )
     live = in_time(read_by(plan, batches))

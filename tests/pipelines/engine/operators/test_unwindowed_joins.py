@@ -28,20 +28,18 @@ from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.operators.dispatch import process_batch
 from penstock.engine.plan import AsOf, Between, Comparison, Plan, Stage, validate_plan
-from penstock.engine.plan.join_windows import RecordJoinWindow
 from penstock.engine.plan.joins import JOIN_KINDS
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.state import state_tree as trees
 from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS
+from penstock.engine.windows.join_window import JoinWindow
 
 spans = st.integers(0, 9)
 GONE = Comparison("value", "<", 1)
 ONE_SIDED = ("inner", "left", "semi", "anti")
 
 
-def plan_of(
-    window: RecordJoinWindow, kind: str, sides: tuple[str, str], lateness: int, **others: Any
-) -> Plan:
+def plan_of(window: JoinWindow, kind: str, sides: tuple[str, str], lateness: int, **others: Any) -> Plan:
     join, of = joining(kind, *sides)
     stage = Stage(
         "pairs", sides, window, of, key=("key",), lateness=lateness, join=join, sinks=(PaneLog("pairs"),), **others

@@ -17,9 +17,9 @@ from penstock.engine.operators.compiled_stage import CompiledStage, compile_stag
 from penstock.engine.operators.dispatch import process_batch
 from penstock.engine.operators.windowed.window_update import StageResult
 from penstock.engine.plan import Column, Plan, PlanSource, Stage, TopicOrigin
-from penstock.engine.plan.windows import Sessions
 from penstock.engine.state import state_tree as trees
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
+from penstock.engine.windows.sessions import Sessions
 
 FIELDS = pa.schema([("key", pa.string()), ("at", pa.int64()), ("value", pa.int64()), ("word", pa.string())])
 COLUMNS = tuple(

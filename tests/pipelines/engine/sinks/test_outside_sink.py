@@ -26,13 +26,13 @@ from penstock.engine.explain import explain
 from penstock.engine.explain.mermaid import render_mermaid
 from penstock.engine.history.replay import list_replaced_tables, refuse_lasting_sinks
 from penstock.engine.plan import Plan, fingerprint, plan_from_dict, plan_to_dict
-from penstock.engine.plan.windows import Sessions
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.storage.file_access import open_delta_table
 from penstock.engine.tables.table_paths import list_owned_paths
 from penstock.engine.upgrade.plan_comparison import compare_plans
 from penstock.engine.upgrade.upgrade_class import UpgradeClass
+from penstock.engine.windows.sessions import Sessions
 from penstock.platform.maintenance.table_upkeep import remove_unneeded_files
 from penstock.stream.keyword_registries import SINK_KEYWORDS
 

@@ -18,13 +18,15 @@ from tests.pipelines.stored import create_memory_source
 
 from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
 from penstock.engine.plan import Plan, Stage
-from penstock.engine.plan.join_windows import AsOf
-from penstock.engine.plan.windows import Fixed, Sessions, Sliding
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import is_delta_table, open_delta_table
 from penstock.engine.tables.table_paths import late_records_path, stage_ledger_path
+from penstock.engine.windows.as_of import AsOf
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.sessions import Sessions
+from penstock.engine.windows.sliding import Sliding
 from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.contracts import load_contract
 from penstock.ingestion.topics import ensure_topics

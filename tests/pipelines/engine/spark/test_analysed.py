@@ -10,12 +10,12 @@ from tests.pipelines.engine.explain.test_explain import CORRECTIONS
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.operators.compiled_stage import compile_stage
 from penstock.engine.plan import CountPolicy, Tumbling
-from penstock.engine.plan.windows import Window
 from penstock.engine.spark.batch_input import SparkBatchInput
 from penstock.engine.spark.parse.records import KAFKA_SOURCE_DDL
 from penstock.engine.spark.plan_cache import AnalyzedPlanCache
 from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
 from penstock.engine.triggers.default import Default
+from penstock.engine.windows.window import Window
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -14,13 +14,14 @@ from penstock.core.waiting import wait_until
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.operators.compiled_stage import compile_stage
 from penstock.engine.plan import AggregateOutput, Plan, RowCheck, SqlStep, TopicOrigin
-from penstock.engine.plan.policies import CountPolicy
 from penstock.engine.plan.sources import CheckAction
-from penstock.engine.plan.windows import Sessions, Tumbling
 from penstock.engine.spark.batch_input import SparkBatchInput
 from penstock.engine.spark.parse.records import KAFKA_SOURCE_DDL
 from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
 from penstock.engine.triggers.default import Default
+from penstock.engine.windows.count_policy import CountPolicy
+from penstock.engine.windows.sessions import Sessions
+from penstock.engine.windows.tumbling import Tumbling
 from penstock.infra.local_broker import LocalBroker
 from penstock.stream import fixed, sum_
 

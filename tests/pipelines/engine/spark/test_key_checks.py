@@ -20,10 +20,11 @@ from tests.pipelines.engine.spark.test_stream import plan_over, readings
 
 from penstock.engine.batch.batch_input import account_partitions, find_newest_times, select_window_partials
 from penstock.engine.plan import Plan, RowCheck, TopicOrigin
-from penstock.engine.plan.windows import Sessions, Window
 from penstock.engine.spark.aggregate.key_checks import find_key_checks
 from penstock.engine.spark.parse.records import parse_records
 from penstock.engine.triggers.default import Default
+from penstock.engine.windows.sessions import Sessions
+from penstock.engine.windows.window import Window
 from penstock.stream import fixed, sliding
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from penstock.engine.plan import (
     function_ref,
 )
 from penstock.engine.plan.stages import Stage
-from penstock.engine.plan.windows import Sliding
 from penstock.engine.sinks.latest_values import LatestValues
+from penstock.engine.windows.sliding import Sliding
 from penstock.infra.local_broker import LocalBroker
 from penstock.stream import after_count, count, repeatedly
 

@@ -10,7 +10,8 @@ from tests.pipelines.engine.spark.running import Running, send
 from tests.pipelines.engine.spark.test_stream import asked, ledger, plan_over
 
 from penstock.engine.plan import Column, Plan
-from penstock.engine.plan.windows import Sessions, Window
+from penstock.engine.windows.sessions import Sessions
+from penstock.engine.windows.window import Window
 from penstock.infra.local_broker import LocalBroker
 from penstock.stream import fixed
 

@@ -14,9 +14,11 @@ from tests.pipelines.engine.spark.test_stream import TEN_SECONDS, expected, plan
 
 from penstock.engine.operators.compiled_stage import compile_stage
 from penstock.engine.plan import Deduplication, Plan, SqlStep
-from penstock.engine.plan.windows import Fixed, Sessions, Window
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.sessions import Sessions
+from penstock.engine.windows.window import Window
 from penstock.infra.local_broker import LocalBroker
 
 if TYPE_CHECKING:

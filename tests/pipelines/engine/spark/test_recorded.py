@@ -13,8 +13,11 @@ from penstock.engine.batch.record_schemas import LEDGER_SCHEMA
 from penstock.engine.batch.record_tables import BATCH_FIELDS
 from penstock.engine.errors import ReplayError
 from penstock.engine.history.batch_history import HistoryBatch, load_batch_history
-from penstock.engine.plan.policies import TimePolicy
-from penstock.engine.plan.windows import Fixed, Sliding, Tumbling, Window
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.sliding import Sliding
+from penstock.engine.windows.time_policy import TimePolicy
+from penstock.engine.windows.tumbling import Tumbling
+from penstock.engine.windows.window import Window
 
 CLOCKS = (1_000, 4_000, 9_999, 10_000, 14_999, 15_000, 31_000)
 """Of batches that read two records each, of one partition after the other."""

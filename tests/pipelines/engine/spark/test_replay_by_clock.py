@@ -13,9 +13,12 @@ from tests.pipelines.engine.spark.test_stream import asked, plan_over, readings
 
 from penstock.engine.errors import DefinitionError, ReplayError
 from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
-from penstock.engine.plan.policies import TimePolicy
-from penstock.engine.plan.windows import Fixed, Sliding, Tumbling, Window
 from penstock.engine.spark.bounded_sources.start_offsets import SourceFromOffsets
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.sliding import Sliding
+from penstock.engine.windows.time_policy import TimePolicy
+from penstock.engine.windows.tumbling import Tumbling
+from penstock.engine.windows.window import Window
 from penstock.infra.local_broker import LocalBroker
 
 if TYPE_CHECKING:

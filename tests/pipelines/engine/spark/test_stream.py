@@ -24,9 +24,9 @@ from penstock.engine.plan import (
     function_ref,
 )
 from penstock.engine.plan.stages import Stage
-from penstock.engine.plan.windows import Window
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
+from penstock.engine.windows.window import Window
 from penstock.infra.local_broker import LocalBroker
 from penstock.stream import after_count, count, fixed, max_, mean, repeatedly, sliding, sum_
 

@@ -11,13 +11,17 @@ import pytest
 from tests.pipelines.engine.spark.running import Running, send
 
 from penstock.engine.plan import AggregateOutput, Column, Plan, PlanSource, TopicOrigin, WatermarkStrategy
-from penstock.engine.plan.policies import CountPolicy
 from penstock.engine.plan.stages import AccumulationMode, Stage
-from penstock.engine.plan.windows import Fixed, Sessions, SlidingOrder, Tumbling, Window
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.triggers.default import Default
 from penstock.engine.triggers.trigger import Trigger
+from penstock.engine.windows.count_policy import CountPolicy
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.sessions import Sessions
+from penstock.engine.windows.sliding_order import SlidingOrder
+from penstock.engine.windows.tumbling import Tumbling
+from penstock.engine.windows.window import Window
 from penstock.infra.local_broker import LocalBroker
 from penstock.stream import after_count, after_watermark, count, repeatedly, sum_
 

@@ -9,17 +9,19 @@ from penstock.engine.aggregates.aggregate_context import WEIGHT_COLUMN
 from penstock.engine.columnar import as_arrow
 from penstock.engine.errors import DefinitionError, UserCodeError
 from penstock.engine.operators.changelog.pane_changes import CHANGE_METADATA_FIELDS, concat_changes
-from penstock.engine.operators.changelog.window_assignment import assign_windows
 from penstock.engine.operators.compiled_stage import CHANGE_COUNT_FIELD, CompiledStage
 from penstock.engine.operators.row_steps import filter_rows, map_rows, select_columns
 from penstock.engine.plan.field_usage import refuse_type_conflicts, unused_conflicting_fields
 from penstock.engine.plan.stages import Stage
 from penstock.engine.plan.steps import ArrowStep, FilterStep, RowFunctionStep, SelectStep, Step, step_kind
+from penstock.engine.state.header_columns import int_column
+from penstock.engine.windows.time_window import TimeWindow, WindowAssignment
+from penstock.engine.windows.window import Window
 
 
 def make_partials(stage: CompiledStage, elements: pa.Table) -> pa.Table:
     """Return one partial per change and window. The stage's steps must already be applied."""
-    assignment = assign_windows(stage.plan.window, elements)
+    assignment = _assign_windows(stage.plan.window, elements)
     elements = elements.take(pa.array(assignment.element)).combine_chunks()
     for restricted in stage.restricted_columns:
         elements = elements.append_column(restricted.name, restricted.from_changes(elements))
@@ -34,6 +36,15 @@ def make_partials(stage: CompiledStage, elements: pa.Table) -> pa.Table:
     }
     schema = stage.partial_schema
     return pa.table([columns[field.name] for field in schema], schema=schema)
+
+
+def _assign_windows(window: Window, changes: pa.Table) -> WindowAssignment:
+    """Return the windows of changes: by their time, or those of their panes."""
+    if isinstance(window, TimeWindow):
+        return window.assign(int_column(changes, "_time"))
+    if not window.reuses_upstream_windows:
+        raise TypeError(f"{window} does not depend on the time of an element alone")
+    return WindowAssignment.of_single_windows(int_column(changes, "_start"), int_column(changes, "_end"))
 
 
 def union_changes(stage: Stage, changes: Mapping[str, pa.Table]) -> pa.Table:

@@ -1,7 +1,5 @@
 """The stored and new records of a join without windows."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,35 +12,12 @@ from penstock.engine.operators.joins.state_schema import (
     MATCHED_COLUMN,
     TIME_COLUMN,
     buffered_column,
-    has_end_markers,
 )
 from penstock.engine.operators.joins.window_join import find_null_keys
 from penstock.engine.operators.keyed_batch import TOPIC_COLUMN, KeyedBatch
 from penstock.engine.operators.ordered.state_schema import MATCHED_FIELD
-from penstock.engine.state.header_columns import BoolArray, Int64Array
-
-
-@dataclass(frozen=True)
-class JoinRecords:
-    """Records with the number of their key: stored records first, then new ones in order of arrival.
-
-    `is_matched` marks records that have matched a partner before.
-    """
-
-    key_of_record: Int64Array
-    is_left: BoolArray
-    time: Int64Array
-    is_new: BoolArray
-    is_matched: BoolArray
-    has_null_key: BoolArray
-    """Records whose key contains a null. As in SQL, they match no partner."""
-    is_end_marker: BoolArray
-    """Right records that end the validity of the version before: from their time on there is no partner."""
-    fields: pa.Table
-
-    def __len__(self) -> int:
-        """Return the number of records."""
-        return len(self.key_of_record)
+from penstock.engine.state.header_columns import BoolArray
+from penstock.engine.windows.join_window import JoinRecords
 
 
 def load_join_records(stage: CompiledStage, keyed_batch: KeyedBatch) -> JoinRecords:
@@ -67,7 +42,7 @@ def load_join_records(stage: CompiledStage, keyed_batch: KeyedBatch) -> JoinReco
 
 
 def _read_end_markers(stage: CompiledStage, keyed_batch: KeyedBatch) -> BoolArray:
-    if not has_end_markers(stage.plan.window):
+    if stage.plan.window.record_condition is None:
         return np.zeros(keyed_batch.stored.num_rows + keyed_batch.records.num_rows, bool)
     stored_markers, incoming_markers = (
         keyed_batch.stored.column(END_MARKER_COLUMN),

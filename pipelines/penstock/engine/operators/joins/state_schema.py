@@ -5,8 +5,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from penstock.engine.columnar import StateColumn
-from penstock.engine.plan.join_windows import AsOf
-from penstock.engine.plan.windows import JoinWindow, Window
+from penstock.engine.windows.join_window import JoinWindow
 
 LEFT_COLUMN, TIME_COLUMN, MATCHED_COLUMN, END_MARKER_COLUMN = "is_left", "time", "matched", "is_end_marker"
 
@@ -17,14 +16,13 @@ def list_join_columns(window: JoinWindow, fields: Iterable[pa.Field]) -> list[St
         StateColumn(LEFT_COLUMN, pa.bool_(), initial=False),
         StateColumn(TIME_COLUMN, pa.int64(), 0),
         StateColumn(MATCHED_COLUMN, pa.bool_(), initial=False),
-        *([StateColumn(END_MARKER_COLUMN, pa.bool_(), initial=False)] if has_end_markers(window) else []),
+        *(
+            [StateColumn(END_MARKER_COLUMN, pa.bool_(), initial=False)]
+            if window.record_condition is not None
+            else []
+        ),
         *(StateColumn(buffered_column(field.name), field.type, None) for field in fields),
     ]
-
-
-def has_end_markers(window: Window) -> bool:
-    """Return whether records can mark the end of a version's validity."""
-    return isinstance(window, AsOf) and window.ends is not None
 
 
 def buffered_column(field: str) -> str:

@@ -13,21 +13,17 @@ import pyarrow.compute as pc
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.columnar import to_numpy
 from penstock.engine.operators.compiled_stage import CompiledStage
-from penstock.engine.operators.joins.join_records import JoinRecords, load_join_records
-from penstock.engine.operators.joins.record_matching import JoinMatches, match_as_of, match_interval
+from penstock.engine.operators.joins.join_records import load_join_records
 from penstock.engine.operators.joins.state_schema import (
     END_MARKER_COLUMN,
     LEFT_COLUMN,
     MATCHED_COLUMN,
     TIME_COLUMN,
     buffered_column,
-    has_end_markers,
 )
 from penstock.engine.operators.keyed_batch import TOPIC_COLUMN, KeyedBatch, load_keyed_batch
 from penstock.engine.operators.pane_rows import PaneHeaders, make_pane_rows
 from penstock.engine.operators.windowed.window_update import StageResult, make_late_rows
-from penstock.engine.plan.join_windows import AsOf, Between
-from penstock.engine.plan.joins import Join
 from penstock.engine.state.header_columns import (
     DROPPED,
     DUE_CLOCK,
@@ -35,14 +31,14 @@ from penstock.engine.state.header_columns import (
     GROUP_HI,
     GROUP_LO,
     MAX_TIMESTAMP_MS,
-    BoolArray,
     Int64Array,
 )
 from penstock.engine.state.state_tree import StateTree
+from penstock.engine.windows.join_window import JoinMatches, JoinRecords, JoinWindow, RecordPairs
 
 
 def process_unwindowed_join(
-    stage: CompiledStage, state: StateTree, elements: pa.Table, batch_time: BatchTime
+    stage: CompiledStage, window: JoinWindow, state: StateTree, elements: pa.Table, batch_time: BatchTime
 ) -> StageResult:
     """Match new records with stored ones, and store those that may still match."""
     time = to_numpy(elements.column("_time"))
@@ -51,9 +47,13 @@ def process_unwindowed_join(
         stage, state, elements.filter(pa.array(~is_late)), batch_time, (TOPIC_COLUMN,)
     )
     records = load_join_records(stage, keyed_batch)
-    matches = _match_records(stage, records, batch_time)
-    left, right = _select_row_pairs(stage, records, matches)
-    panes = _make_panes(stage, keyed_batch, records, left, right, batch_time)
+    join = stage.plan.join
+    assert join is not None
+    matches = window.match_records(records, stage.plan.lateness, batch_time.watermark)
+    left, right = window.select_rows(join.kind, records, matches)
+    times = np.append(records.time, -MAX_TIMESTAMP_MS)
+    row_times = window.row_times(times[left], times[right])
+    panes = _make_panes(stage, keyed_batch, records, (left, right), row_times, batch_time)
     late_elements = elements.filter(pa.array(is_late))
     for bound in ("window_start", "window_end"):
         bound_values = time[is_late] + (bound == "window_end")
@@ -68,63 +68,16 @@ def process_unwindowed_join(
     )
 
 
-def _match_records(stage: CompiledStage, records: JoinRecords, batch_time: BatchTime) -> JoinMatches:
-    match stage.plan.window:
-        case Between() as window:
-            return match_interval(window, records, stage.plan.lateness, batch_time.watermark)
-        case AsOf() as window:
-            return match_as_of(window, records, stage.plan.lateness, batch_time.watermark)
-        case unsupported:
-            raise TypeError(f"{unsupported} is not a join window")
-
-
-def _select_row_pairs(
-    stage: CompiledStage, records: JoinRecords, matches: JoinMatches
-) -> tuple[Int64Array, Int64Array]:
-    """Return the rows of the join as pairs of records; -1 for no partner."""
-    join = stage.plan.join
-    assert join is not None
-    if isinstance(stage.plan.window, AsOf):
-        return _filter_by_kind(join, matches.left, matches.right)
-    is_unmatched = ~matches.is_buffered & ~matches.is_matched
-    lefts, rights = (np.flatnonzero(is_unmatched & side) for side in (records.is_left, ~records.is_left))
-    no_partners = np.full(len(lefts), -1), np.full(len(rights), -1)
-    match join.kind:
-        case "semi":
-            is_first_match = matches.is_matched & ~records.is_matched & records.is_left
-            return np.flatnonzero(is_first_match), np.full(np.count_nonzero(is_first_match), -1)
-        case "anti":
-            return lefts, no_partners[0]
-    left, right = matches.left, matches.right
-    if join.kind in ("left", "full"):
-        left, right = np.append(left, lefts), np.append(right, no_partners[0])
-    if join.kind in ("right", "full"):
-        left, right = np.append(left, no_partners[1]), np.append(right, rights)
-    return left, right
-
-
-def _filter_by_kind(join: Join, left: Int64Array, right: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Return the pairs of an as-of join that its kind emits."""
-    has_partner = right >= 0
-    is_chosen: BoolArray = {"inner": has_partner, "semi": has_partner, "anti": ~has_partner}.get(
-        join.kind, has_partner | True
-    )
-    return left[is_chosen], right[is_chosen]
-
-
 def _make_panes(
     stage: CompiledStage,
     keyed_batch: KeyedBatch,
     records: JoinRecords,
-    left: Int64Array,
-    right: Int64Array,
+    pairs: RecordPairs,
+    row_times: Int64Array,
     batch_time: BatchTime,
 ) -> pa.Table:
+    left, right = pairs
     count = len(left)
-    times = np.append(records.time, -MAX_TIMESTAMP_MS)
-    row_times = (
-        np.maximum(times[left], times[right]) if isinstance(stage.plan.window, Between) else times[left]
-    )
     key_of_row = records.key_of_record[np.where(left >= 0, left, right)]
     keys = [keyed_batch.key_table.column(field.name).take(pa.array(key_of_row)) for field in stage.key]
     headers = PaneHeaders(
@@ -204,7 +157,7 @@ def _make_state_rows(
         MATCHED_COLUMN: take_or_default(matches.is_matched, default=False),
         **(
             {END_MARKER_COLUMN: take_or_default(records.is_end_marker, default=False)}
-            if has_end_markers(stage.plan.window)
+            if stage.plan.window.record_condition is not None
             else {}
         ),
         **{

@@ -11,12 +11,9 @@ from penstock.engine.batch_time import BatchTime
 from penstock.engine.columnar import NumpyColumn, Rows, new_rows, to_numpy
 from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.group_hashes import hash_keys
-from penstock.engine.operators.ordered.element_sequence import ElementSequence
 from penstock.engine.operators.ordered.state_schema import (
-    DELTA_BASE_COLUMN,
     KEY_HEADER_COLUMNS,
     delta_column,
-    list_delta_fields,
 )
 from penstock.engine.operators.windowed.window_update import (
     collect_key_columns,
@@ -27,6 +24,8 @@ from penstock.engine.operators.windowed.window_update import (
 from penstock.engine.state.header_columns import BoolArray, Int64Array
 from penstock.engine.state.sorted_run import GroupHashes
 from penstock.engine.state.state_tree import StateTree
+from penstock.engine.windows.element_sequence import ElementSequence
+from penstock.engine.windows.order_window import DELTA_BASE_COLUMN
 
 
 @dataclass(frozen=True)
@@ -94,16 +93,16 @@ def _build_sequence(
     columns = {
         name: np.concatenate([old_columns[name], new_columns[name]])[order] for name in stage.element_columns
     }
-    delta_values = {
+    compared_values = {
         name: np.append(
             _to_object_values(buffered.table.column(delta_column(name))),
             _to_object_values(incoming.table.column(name)),
         )
-        for name in list_delta_fields(stage.plan.window)
+        for name in stage.plan.window.numeric_fields
     }
-    sorted_deltas = {name: values[order] for name, values in delta_values.items()}
+    sorted_values = {name: values[order] for name, values in compared_values.items()}
     return ElementSequence(
-        keys, key[order], order < len(buffered.key_of_row), Rows(columns, len(key)), sorted_deltas
+        keys, key[order], order < len(buffered.key_of_row), Rows(columns, len(key)), sorted_values
     )
 
 

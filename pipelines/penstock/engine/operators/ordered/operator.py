@@ -11,16 +11,12 @@ from penstock.engine.aggregates import merge_partials
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.columnar import NumpyColumn, Rows, new_rows
 from penstock.engine.operators.compiled_stage import CompiledStage
-from penstock.engine.operators.ordered.element_sequence import ElementSequence, WindowSlices, expand_ranges
 from penstock.engine.operators.ordered.key_sequences import KeySequences, load_key_sequences
-from penstock.engine.operators.ordered.sliding import next_sliding_due, slice_sliding
 from penstock.engine.operators.ordered.state_schema import (
-    DELTA_BASE_COLUMN,
     KEY_HEADER_COLUMNS,
     WINDOW_NUMBER_FIELD,
     delta_column,
 )
-from penstock.engine.operators.ordered.tumbling import next_tumbling_due, slice_tumbling
 from penstock.engine.operators.pane_rows import PaneHeaders, make_pane_rows
 from penstock.engine.operators.windowed.window_update import (
     LoadedWindows,
@@ -29,39 +25,30 @@ from penstock.engine.operators.windowed.window_update import (
     make_state_rows,
     sum_by_window,
 )
-from penstock.engine.plan.windows import SlidingOrder, Tumbling
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, Int64Array
 from penstock.engine.state.state_tree import StateTree
+from penstock.engine.windows.element_sequence import ElementSequence, WindowSlices, expand_ranges
+from penstock.engine.windows.order_window import DELTA_BASE_COLUMN, OrderWindow
 
 
 def process_ordered_windows(
-    stage: CompiledStage, state: StateTree, elements: pa.Table, batch_time: BatchTime
+    stage: CompiledStage, window: OrderWindow, state: StateTree, elements: pa.Table, batch_time: BatchTime
 ) -> StageResult:
     """Fire what is due by the clock for each key, then process its new elements in order."""
     sequences = load_key_sequences(stage, state, elements, batch_time)
-    slices = _slice_windows(stage, sequences, batch_time)
+    slices = window.slice_windows(sequences.sequence, sequences.key_headers, batch_time.clock)
     panes = _make_panes(stage, sequences, slices, batch_time)
     no_times = np.empty(0, np.int64)
     is_late = np.zeros(elements.num_rows, bool)
     no_rows = pa.schema(stage.window_schema).empty_table()
     is_restated = np.zeros(panes.num_rows, bool)
     return StageResult(
-        _make_buffered_state(stage, sequences, slices),
+        _make_buffered_state(stage, window, sequences, slices),
         panes,
         is_late,
         make_late_rows(stage, no_rows, no_times, no_times),
         is_restated,
     )
-
-
-def _slice_windows(stage: CompiledStage, sequences: KeySequences, batch_time: BatchTime) -> WindowSlices:
-    match stage.plan.window:
-        case Tumbling(close):
-            return slice_tumbling(close, sequences.sequence, sequences.key_headers, batch_time.clock)
-        case SlidingOrder() as window:
-            return slice_sliding(window, sequences.sequence, sequences.key_headers, batch_time.clock)
-        case unsupported:
-            raise TypeError(f"{unsupported} is not an order window")
 
 
 def _make_panes(
@@ -108,22 +95,20 @@ def _number_within_key(key: Int64Array) -> Int64Array:
     return np.asarray(np.arange(len(key)) - first_of_key)
 
 
-def _make_buffered_state(stage: CompiledStage, sequences: KeySequences, slices: WindowSlices) -> pa.Table:
+def _make_buffered_state(
+    stage: CompiledStage, window: OrderWindow, sequences: KeySequences, slices: WindowSlices
+) -> pa.Table:
     """Build the state rows: the buffered elements of each key, and one row for a key without any."""
     sequence = sequences.sequence
     has_buffered = sequence.end_of_key > slices.buffered_from
-    match stage.plan.window:
-        case Tumbling(close):
-            key, begin, end = np.arange(sequence.key_count), slices.buffered_from, sequence.end_of_key
-            clock_due = next_tumbling_due(close, slices.key_headers, has_buffered)
-        case SlidingOrder() as window:
-            begin, key = expand_ranges(
-                slices.buffered_from, np.maximum(sequence.end_of_key, slices.buffered_from + 1)
-            )
-            end = np.where(has_buffered[key], begin + 1, begin)
-            clock_due = next_sliding_due(window, slices.key_headers)
-        case unsupported:
-            raise TypeError(f"{unsupported} is not an order window")
+    if window.stores_single_records:
+        begin, key = expand_ranges(
+            slices.buffered_from, np.maximum(sequence.end_of_key, slices.buffered_from + 1)
+        )
+        end = np.where(has_buffered[key], begin + 1, begin)
+    else:
+        key, begin, end = np.arange(sequence.key_count), slices.buffered_from, sequence.end_of_key
+    clock_due = window.next_due_clock(slices.key_headers, has_buffered)
     rows = _aggregate_ranges(stage, sequence, begin, end)
     rows["position"] = np.arange(len(key))
     for state_column in KEY_HEADER_COLUMNS:
@@ -155,7 +140,7 @@ def _aggregate_ranges(
     rows["window_end"] = np.where(is_filled, -MAX_TIMESTAMP_MS, 0)
     np.minimum.at(rows["window_start"], range_of_element, elements["window_start"])
     np.maximum.at(rows["window_end"], range_of_element, elements["window_end"])
-    for name, values in sequence.delta_values.items():
+    for name, values in sequence.compared_values.items():
         rows[delta_column(name)] = _first_non_null(values, begin, end)
     return rows
 

@@ -5,13 +5,10 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 
 from penstock.engine.columnar import StateColumn
-from penstock.engine.definition.predicates import Predicate
 from penstock.engine.plan.changelog import ChangelogWindows
-from penstock.engine.plan.join_windows import AsOf
-from penstock.engine.plan.policies import DeltaPolicy, PunctuationPolicy
 from penstock.engine.plan.stages import Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
-from penstock.engine.plan.windows import OrderWindow, SlidingOrder, Tumbling, Window
+from penstock.engine.windows.order_window import DELTA_BASE_COLUMN, OrderWindow
 
 KEY_HEADER_COLUMNS = (
     StateColumn("number", pa.int64(), 0),
@@ -31,37 +28,10 @@ BUFFERED_COLUMNS = (
 its position among the key's rows, and the clock at which they arrived.
 """
 
-DELTA_BASE_COLUMN = "base_value"
-"""The value at the last firing, for a delta trigger."""
-
 ELEMENT_FIELDS = (pa.field("_time", pa.int64()), pa.field("_offset", pa.int64()))
 MATCHED_FIELD = pa.field("_matched", pa.bool_())
 WINDOW_NUMBER_FIELD = pa.field("window_number", pa.int64())
 """The number of a pane's order window within its key, from 0."""
-
-
-def list_delta_fields(window: Window) -> tuple[str, ...]:
-    """Return the fields that delta policies compare, each once."""
-    match window:
-        case Tumbling(DeltaPolicy(field)):
-            return (field,)
-        case SlidingOrder(evict, trigger):
-            return tuple(
-                dict.fromkeys(policy.field for policy in (evict, trigger) if isinstance(policy, DeltaPolicy))
-            )
-        case _:
-            return ()
-
-
-def find_punctuation(window: Window) -> Predicate | None:
-    """Return the predicate that closes a window or ends a version, if there is one."""
-    match window:
-        case Tumbling(PunctuationPolicy(predicate)):
-            return predicate
-        case AsOf(ends=predicate):
-            return predicate
-        case _:
-            return None
 
 
 def list_record_fields(stage: Stage, field_types: Mapping[str, pa.DataType]) -> tuple[pa.Field, ...]:
@@ -73,7 +43,7 @@ def list_record_fields(stage: Stage, field_types: Mapping[str, pa.DataType]) -> 
             if field_name not in stage.key and not field_name.startswith("_")
         )
     aggregate_names = [name for output in stage.aggregates for name in output.aggregate.used_fields]
-    wanted_names = dict.fromkeys([*aggregate_names, *list_delta_fields(stage.window)])
+    wanted_names = dict.fromkeys([*aggregate_names, *stage.window.numeric_fields])
     return tuple(pa.field(name, field_types[name]) for name in wanted_names if name not in stage.key)
 
 
@@ -83,15 +53,14 @@ def list_ordered_columns(
     """Yield the state columns of a key and its buffered records, without the aggregates."""
     yield from KEY_HEADER_COLUMNS
     yield from BUFFERED_COLUMNS
-    for field in list_delta_fields(window):
+    for field in window.numeric_fields:
         yield StateColumn(delta_column(field), field_types[field], None)
-    match window:
-        case SlidingOrder(trigger=DeltaPolicy(field)):
-            yield StateColumn(DELTA_BASE_COLUMN, field_types[field], None)
+    if window.base_field is not None:
+        yield StateColumn(DELTA_BASE_COLUMN, field_types[window.base_field], None)
 
 
 def delta_column(field: str) -> str:
-    """Return the state column of a delta field.
+    """Return the state column of a field that a policy compares.
 
     Where a row stands for several records, it holds the first value.
     """

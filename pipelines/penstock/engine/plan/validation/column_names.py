@@ -5,7 +5,8 @@ from penstock.engine.plan.changelog import CHANGELOG_COLUMNS
 from penstock.engine.plan.columns import stage_value_columns
 from penstock.engine.plan.stages import Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
-from penstock.engine.plan.windows import JoinWindow, Window, is_record_ordered
+from penstock.engine.windows.join_window import JoinWindow
+from penstock.engine.windows.window import Window
 
 RESERVED_COLUMNS = frozenset(
     {
@@ -99,4 +100,4 @@ def reserved_state_columns(window: Window) -> frozenset[str]:
         return STATE_COLUMNS | JOIN_STATE_COLUMNS
     if isinstance(window, StatefulFunction):
         return STATE_COLUMNS | ORDER_STATE_COLUMNS | FUNCTION_STATE_COLUMNS
-    return STATE_COLUMNS | ORDER_STATE_COLUMNS if is_record_ordered(window) else STATE_COLUMNS
+    return STATE_COLUMNS | ORDER_STATE_COLUMNS if window.is_record_ordered else STATE_COLUMNS

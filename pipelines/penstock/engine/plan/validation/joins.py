@@ -1,22 +1,21 @@
 """Checks of joins: their windows, accumulation and sinks."""
 
 from penstock.engine.definition.argument_checks import require
-from penstock.engine.plan.join_windows import AsOf
 from penstock.engine.plan.joins import Join
 from penstock.engine.plan.pane_windows import windows_of_panes
 from penstock.engine.plan.sinks import PaneContent
 from penstock.engine.plan.stages import Plan, Stage
-from penstock.engine.plan.windows import JoinWindow, SameWindows, is_record_ordered
+from penstock.engine.windows.join_window import JoinWindow
 
 
 def check_join(plan: Plan, stage: Stage) -> None:
     """Refuse a join that can never match, would lose pairs, or writes to an unsuitable table."""
     if isinstance(stage.window, JoinWindow):
-        check_record_join(stage)
+        check_record_join(stage, stage.window)
     if stage.join is None:
         return
     fix = "Use time windows, between(before, after) or as_of()"
-    is_joinable = not is_record_ordered(stage.window) or isinstance(stage.window, JoinWindow)
+    is_joinable = not stage.window.is_record_ordered or isinstance(stage.window, JoinWindow)
     require(is_joinable, "window", "an order window for a join", fix)
     are_logs = all(sink.content is not PaneContent.LATEST for sink in stage.sinks)
     fix = "Write mode='log' or mode='final': a window may have many joined rows"
@@ -31,7 +30,7 @@ def check_join(plan: Plan, stage: Stage) -> None:
 
 def check_window_join(plan: Plan, stage: Stage, join: Join) -> None:
     """Refuse to join panes in their own windows if these windows differ."""
-    if not isinstance(stage.window, SameWindows):
+    if not stage.window.reuses_upstream_windows:
         return
     windows_by_input = {
         upstream.name: windows_of_panes(plan, upstream) for upstream in plan.upstream_of(stage)
@@ -42,7 +41,7 @@ def check_window_join(plan: Plan, stage: Stage, join: Join) -> None:
     require(left == right or not left or not right, "window", problem, fix)
 
 
-def check_record_join(stage: Stage) -> None:
+def check_record_join(stage: Stage, window: JoinWindow) -> None:
     """Refuse window options for interval and as-of joins, and as-of joins that never complete."""
     require(
         stage.join is not None,
@@ -54,8 +53,7 @@ def check_record_join(stage: Stage) -> None:
     require(stage.has_default_trigger, "trigger", "set for an interval or as-of join", fix)
     require(stage.final_pane == "never", "final_pane", "set for an interval or as-of join", fix)
     require(stage.accumulation == "accumulating", "accumulation", "set for an interval or as-of join", fix)
-    if isinstance(stage.window, AsOf) and stage.join is not None:
-        fix = "Write inner, left, semi or anti: a version may match any later record"
-        require(
-            stage.join.kind not in ("right", "full"), "join.how", f"{stage.join.kind} for an as-of join", fix
-        )
+    if stage.join is not None:
+        is_supported = stage.join.kind not in window.unsupported_kinds
+        problem = f"{stage.join.kind} for an as-of join"
+        require(is_supported, "join.how", problem, window.unsupported_kinds_fix)

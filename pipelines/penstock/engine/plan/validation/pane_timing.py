@@ -8,7 +8,6 @@ from penstock.engine.definition.argument_checks import require
 from penstock.engine.plan.sinks import PaneContent
 from penstock.engine.plan.sources import TopicOrigin
 from penstock.engine.plan.stages import Plan, Stage
-from penstock.engine.plan.windows import Global, SameWindows, is_record_ordered
 
 
 def check_pane_timing(stage: Stage) -> None:
@@ -37,7 +36,7 @@ def check_live_stages(plan: Plan) -> None:
 
 def has_final_pane(stage: Stage) -> bool:
     """Return whether every window has a final pane, if a table needs it."""
-    if is_record_ordered(stage.window) or not any(sink.content is PaneContent.FINAL for sink in stage.sinks):
+    if stage.window.is_record_ordered or not any(sink.content is PaneContent.FINAL for sink in stage.sinks):
         return True
     has_on_time_pane = stage.trigger.fires_at_end and stage.on_time_pane == "always"
     is_on_time_pane_last = stage.lateness == 0 or stage.trigger.fires_once
@@ -47,14 +46,14 @@ def has_final_pane(stage: Stage) -> bool:
 def has_at_most_one_pane(stage: Stage) -> bool:
     """Return whether each window emits at most one pane."""
     fires_at_end_only = stage.has_default_trigger and stage.lateness == 0
-    return is_record_ordered(stage.window) or fires_at_end_only or stage.trigger.fires_once
+    return stage.window.is_record_ordered or fires_at_end_only or stage.trigger.fires_once
 
 
 def has_unbounded_windows(plan: Plan, stage: Stage) -> bool:
     """Return whether the windows of a stage never end."""
-    is_same_windows = isinstance(stage.window, SameWindows)
-    return isinstance(stage.window, Global) or (
-        is_same_windows and any(has_unbounded_windows(plan, upstream) for upstream in plan.upstream_of(stage))
+    return stage.window.never_ends or (
+        stage.window.reuses_upstream_windows
+        and any(has_unbounded_windows(plan, upstream) for upstream in plan.upstream_of(stage))
     )
 
 

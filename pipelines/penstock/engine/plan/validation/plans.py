@@ -15,7 +15,6 @@ from penstock.engine.plan.column_types import (
 )
 from penstock.engine.plan.columns import stage_input_columns
 from penstock.engine.plan.field_usage import (
-    delta_fields,
     iter_predicates,
     iter_used_fields,
     refuse_renamed_inputs,
@@ -32,8 +31,8 @@ from penstock.engine.plan.validation.lookups import check_lookups
 from penstock.engine.plan.validation.pane_timing import check_pane_timing
 from penstock.engine.plan.validation.sinks import check_side_outputs, check_sinks
 from penstock.engine.plan.validation.stage_chain import check_downstream_stage, check_inputs_uniform
-from penstock.engine.plan.windows import JoinWindow, SameWindows, is_processing_time, is_record_ordered
 from penstock.engine.triggers.trigger import Trigger
+from penstock.engine.windows.join_window import JoinWindow
 
 MAX_TRIGGER_DEPTH = 50
 """The deepest nesting of triggers, against runaway programs."""
@@ -97,9 +96,9 @@ def check_stage(plan: Plan, stage: Stage) -> None:
         check_downstream_stage(plan, stage)
     else:
         fix = "Set a window: only a stage over another stage can reuse its windows"
-        require(not isinstance(stage.window, SameWindows), "window", "same_windows() over records", fix)
+        require(not stage.window.reuses_upstream_windows, "window", "same_windows() over records", fix)
     check_join(plan, stage)
-    if not is_record_ordered(stage.window):
+    if not stage.window.is_record_ordered:
         check_trigger(stage)
         check_pane_timing(stage)
     elif not isinstance(stage.window, JoinWindow):
@@ -156,7 +155,7 @@ def check_fields(plan: Plan, stage: Stage) -> None:
                 input_fields = f"Known fields: {', '.join(sorted(columns or ()))}"
                 require(used in (columns or ()), field, f"{name} has no field {used!r}", input_fields)
         check_key_types(stage.key, columns or {})
-        for field in delta_fields(stage.window):
+        for field in stage.window.numeric_fields:
             check_delta_field(field, columns or {})
         for location, predicate in iter_predicates(stage, name):
             check_condition_types(predicate, columns or {}, location)
@@ -200,7 +199,7 @@ def check_trigger(stage: Stage) -> None:
     require(levels <= MAX_TRIGGER_DEPTH, "trigger", f"{levels} nested triggers", fix)
     fix = "Wrap it in repeatedly(...), or set may_finish=True: later records then go to the late table"
     require(stage.may_finish or not trigger.can_finish, "trigger", "it can finish", fix)
-    if is_processing_time(stage.window):
+    if stage.window.uses_processing_time:
         fix = "Remove it: no record is late for a processing-time window"
         require(stage.lateness == 0, "lateness", f"{stage.lateness} ms", fix)
 

@@ -5,22 +5,11 @@ without a retraction would be counted twice. A stage over retracted elements mus
 """
 
 from penstock.engine.definition.argument_checks import require
-from penstock.engine.plan.changelog import ChangelogWindows
-from penstock.engine.plan.correction_time import correction_time_ms, is_event_time_bound
-from penstock.engine.plan.join_windows import AsOf, Between
+from penstock.engine.plan.correction_time import correction_time_ms
 from penstock.engine.plan.pane_windows import windows_of_panes
 from penstock.engine.plan.stages import Plan, Stage
-from penstock.engine.plan.stateful_function import StatefulFunction
 from penstock.engine.plan.steps import ArrowStep, FilterStep, RowFunctionStep, SelectStep, step_kind
-from penstock.engine.plan.windows import (
-    Global,
-    SameWindows,
-    Sessions,
-    SlidingOrder,
-    Tumbling,
-    is_processing_time,
-    is_record_ordered,
-)
+from penstock.engine.windows.join_window import JoinWindow
 
 
 def check_inputs_uniform(plan: Plan, stage: Stage) -> None:
@@ -64,10 +53,10 @@ def check_upstream(stage: Stage, upstream: Stage) -> None:
 
 def has_single_pane(stage: Stage) -> bool:
     """Return whether every window emits exactly one pane."""
-    if is_record_ordered(stage.window):
+    if stage.window.is_record_ordered:
         return True
     fires_once = stage.has_default_trigger and stage.lateness == 0 and stage.final_pane == "never"
-    return fires_once and not isinstance(stage.window, Sessions)
+    return fires_once and stage.window.merge_gap is None
 
 
 def check_accumulation(plan: Plan, stage: Stage) -> None:
@@ -84,29 +73,24 @@ def check_accumulation(plan: Plan, stage: Stage) -> None:
 
 def check_pane_windows(plan: Plan, stage: Stage) -> None:
     """Refuse windows that cannot hold panes or retract them."""
-    match stage.window:
-        case Between() | AsOf():
-            fix = "Join panes in their own windows: remove window(...)"
-            require(condition=False, field="window", problem="an interval or as-of join over panes", fix=fix)
-        case Tumbling() | SlidingOrder() | StatefulFunction() | ChangelogWindows():
-            fix = "Use a time window: the panes of a batch have no order"
-            require(condition=False, field="window", problem="an order window over panes", fix=fix)
-        case Sessions():
-            fix = "Use other windows: a session does not shrink when an element is retracted"
-            require(
-                not plan.reads_retractions(stage), "window", "sessions over panes that are retracted", fix
-            )
+    window = stage.window
+    fix = "Join panes in their own windows: remove window(...)"
+    require(not isinstance(window, JoinWindow), "window", "an interval or as-of join over panes", fix)
+    fix = "Use a time window: the panes of a batch have no order"
+    require(not window.is_record_ordered, "window", "an order window over panes", fix)
+    fix = "Use other windows: a session does not shrink when an element is retracted"
+    may_shrink = window.merge_gap is not None and plan.reads_retractions(stage)
+    require(not may_shrink, "window", "sessions over panes that are retracted", fix)
     fix = "Use processing-time windows in the first stage: panes have no processing time of their own"
-    require(not is_processing_time(stage.window), "window", "processing-time windows over panes", fix)
-    is_wide = isinstance(stage.window, Global | SameWindows)
+    require(not window.uses_processing_time, "window", "processing-time windows over panes", fix)
+    is_wide = window.never_ends or window.reuses_upstream_windows
     for upstream in plan.upstream_of(stage):
-        has_global_window = any(isinstance(window, Global) for window in windows_of_panes(plan, upstream))
+        has_global_window = any(read_window.never_ends for read_window in windows_of_panes(plan, upstream))
         fix = "Use global_window() or same_windows()"
         require(is_wide or not has_global_window, "window", f"narrower than those of {upstream.name}", fix)
-        is_event_time = is_event_time_bound(upstream)
         problem = f"windows of {upstream.name} may end behind the watermark"
         fix = "Use global_window(): then no pane of that stage is late"
-        require(is_event_time or isinstance(stage.window, Global), "window", problem, fix)
+        require(upstream.window.is_event_time_bound or window.never_ends, "window", problem, fix)
 
 
 def check_pane_triggers(stage: Stage) -> None:

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 from penstock.engine.batch.batch_input import FATE_QUARANTINED
 from penstock.engine.definition.predicates import predicate_sql, quote_column
 from penstock.engine.operators.compiled_stage import CompiledStage
-from penstock.engine.operators.ordered.state_schema import ELEMENT_FIELDS, MATCHED_FIELD, find_punctuation
+from penstock.engine.operators.ordered.state_schema import ELEMENT_FIELDS, MATCHED_FIELD
 from penstock.engine.plan.sources import WatermarkStrategy
-from penstock.engine.plan.windows import Sessions
 from penstock.engine.spark.aggregate.arrow_finish import finish_groups
-from penstock.engine.spark.aggregate.window_sql import window_bounds_sql, window_starts_sql
 from penstock.engine.spark.parse.input_columns import Sources, sql_by_topic
 from penstock.engine.spark.parse.row_checks import ANY_BREAKS_SQL, BREAKS_COLUMN, observe_breaks
 from penstock.engine.spark.transform.row_multiplication import FIRST_ROW_COLUMN
@@ -61,15 +59,16 @@ def _is_ahead_sql(rule: WatermarkStrategy) -> str:
 def assign_windows(records: "DataFrame", stage: CompiledStage) -> "DataFrame":
     """Return a row for each window of each included record; `_last` marks one row of every record."""
     time = "_clock" if stage.uses_processing_time else "_time"
-    starts = window_starts_sql(stage.plan.window, time)
+    window = stage.plan.window
+    starts = window.starts_sql(time)
     if starts is None:
-        start, end = window_bounds_sql(stage.plan.window, time)
+        start, end = window.bounds_sql(time)
         return records.selectExpr(
             "*", _if_included_sql(start, "window_start"), _if_included_sql(end, "window_end"), "true AS _last"
         )
     with_starts = records.selectExpr("*", f"CASE WHEN _fate IS NULL THEN {starts} END AS _starts")
     exploded = with_starts.selectExpr("*", "posexplode_outer(_starts) AS (_at, window_start)")
-    _, end = window_bounds_sql(stage.plan.window, "window_start")
+    _, end = window.bounds_sql("window_start")
     return exploded.selectExpr("*", f"{end} AS window_end", "_at IS NULL OR _at = size(_starts) - 1 AS _last")
 
 
@@ -125,13 +124,11 @@ def aggregate_partials(
 def _select_single_records(
     records: "DataFrame", stage: CompiledStage, group_columns: Sequence[str]
 ) -> "DataFrame":
-    punctuation_predicate = find_punctuation(stage.plan.window)
+    condition = stage.plan.window.record_condition
     match_columns = (
         []
-        if punctuation_predicate is None
-        else [
-            _if_included_sql(f"coalesce({predicate_sql(punctuation_predicate)}, false)", MATCHED_FIELD.name)
-        ]
+        if condition is None
+        else [_if_included_sql(f"coalesce({predicate_sql(condition)}, false)", MATCHED_FIELD.name)]
     )
     columns = [
         _if_included_sql(quote_column(field.name), quote_column(field.name))
@@ -153,13 +150,12 @@ def _select_single_records(
 
 
 def _part_measures(stage: CompiledStage) -> dict[str, str]:
-    """Return the SQL of each part, and for sessions the bounds of the records in a piece."""
+    """Return the SQL of each part, and for merging windows the bounds of the records in a piece."""
     parts = {part.name: part.sql for part in stage.parts}
-    match stage.plan.window:
-        case Sessions(gap):
-            return {"piece_start": "min(_time)", "piece_end": f"max(_time) + {gap}", **parts}
-        case _:
-            return parts
+    merge_gap = stage.plan.window.merge_gap
+    if merge_gap is None:
+        return parts
+    return {"piece_start": "min(_time)", "piece_end": f"max(_time) + {merge_gap}", **parts}
 
 
 def _if_included_sql(sql: str, name: str) -> str:

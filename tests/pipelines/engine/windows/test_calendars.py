@@ -3,14 +3,13 @@
 from datetime import UTC, datetime
 from itertools import pairwise
 
-import pyarrow as pa
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.conformance.reference.window_assignment import find_containing_windows
-from penstock.engine.operators.changelog.window_assignment import assign_windows
-from penstock.engine.plan.windows import Calendar
+from penstock.engine.windows.calendar import Calendar
 
 ZONES = ("UTC", "Europe/Berlin", "America/Havana", "Africa/Cairo", "Pacific/Apia", "Asia/Kathmandu")
 UNITS = ("day", "week", "month")
@@ -22,7 +21,7 @@ def at(year: int, month: int, day: int) -> int:
 
 
 def bounds(window: Calendar, times: list[int]) -> list[tuple[float, float]]:
-    found = assign_windows(window, pa.table({"_time": times}))
+    found = window.assign(np.array(times, np.int64))
     assert found.element.tolist() == list(range(len(times)))
     return list(zip(found.start.tolist(), found.end.tolist(), strict=True))
 

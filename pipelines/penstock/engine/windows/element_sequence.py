@@ -22,7 +22,8 @@ class ElementSequence:
     key_of_element: Int64Array
     is_buffered: BoolArray
     rows: Rows
-    delta_values: Mapping[str, NumpyColumn]
+    compared_values: Mapping[str, NumpyColumn]
+    """The values of the fields that policies compare, None for null."""
 
     @cached_property
     def first_of_key(self) -> Int64Array:
@@ -45,6 +46,13 @@ class ElementSequence:
         running = np.cumsum(amounts)
         total_before = np.append(0, running)[self.first_of_key[self.key_of_element]]
         return np.asarray(running - total_before)
+
+    def last_of_key(self, running_sums: Int64Array) -> Int64Array:
+        """Return the last value of a running sum for each key; 0 for a key without elements."""
+        last_values = np.zeros(self.key_count, np.int64)
+        has_elements = self.end_of_key > self.first_of_key
+        last_values[has_elements] = running_sums[self.end_of_key[has_elements] - 1]
+        return last_values
 
 
 @dataclass(frozen=True)
