@@ -130,9 +130,9 @@ def test_the_missed_share_equals_that_of_a_query(
     rows: list[tuple[int | None, str | None, float | None, int]],
     late: list[int],
 ) -> None:
-    table, late_windows = build_windows(*rows), build_windows(*((end, "a", 1.0, 1) for end in late))
+    table, missed = build_windows(*rows), build_windows(*((end, "a", 1.0, 1) for end in late))
     path = tmp_path_factory.mktemp("late") / "minutes"
-    write_deltalake(path, late_windows)
+    write_deltalake(path, missed)
     points = compute_window_points(table, ["device"], ["mean"], HOUR, 7 * HOUR)
     stretch = f"(epoch_ms(window_end) - 1) // {HOUR} * {HOUR}"
     queried = (
