@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pyarrow as pa
 import pytest
 from tests.pipelines.engine.batch.stored import Bench
 from tests.pipelines.engine.batch.test_crashes import PLAN, Fuse, history, of_time, run
+from tests.pipelines.engine.spark.test_stream import TEN_SECONDS, expected, values
+from tests.pipelines.engine.spark.test_stream import plan_over as bounded_plan
 from tests.pipelines.outside_kinds import SINKS, forget_kinds, install_entry_points, write_modules
 
 from penstock import stream
@@ -24,17 +26,23 @@ from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.errors import DefinitionError, ReplayError
 from penstock.engine.explain import explain
 from penstock.engine.explain.mermaid import render_mermaid
+from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
 from penstock.engine.history.replay import list_replaced_tables, refuse_lasting_sinks
 from penstock.engine.plan import Plan, fingerprint, plan_from_dict, plan_to_dict
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
+from penstock.engine.spark.bounded_sources.file_formats import open_file_source
 from penstock.engine.storage.file_access import open_delta_table
 from penstock.engine.tables.table_paths import list_owned_paths
 from penstock.engine.upgrade.plan_comparison import compare_plans
 from penstock.engine.upgrade.upgrade_class import UpgradeClass
 from penstock.engine.windows.sessions import Sessions
 from penstock.platform.maintenance.table_upkeep import remove_unneeded_files
+from penstock.stream import fixed
 from penstock.stream.keyword_registries import SINK_KEYWORDS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SQLITE = {"table": "readings", "mode": "sqlite", "file": "readings.sqlite"}
 JSON_LINES = {"table": "lines", "mode": "json_lines"}
@@ -249,3 +257,24 @@ def test_a_killed_process_leaves_a_batch_that_is_applied_once(tmp_path: Path, ta
     calm = Bench(PLAN, tmp_path / "calm")
     run(calm, Fuse(-1))
     assert read_sqlite(bench) == calm.rows("latest/stream")
+
+
+@pytest.mark.spark
+def test_a_bounded_run_on_spark_writes_what_tables_of_the_same_run_hold(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    records = [{"device": f"d{n % 5}", "at": n * 700, "temperature": float(n % 7)} for n in range(200)]
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "part.json").write_text("".join(f"{json.dumps(record)}\n" for record in records), "utf-8")
+    plan = bounded_plan("stored", fixed("10 seconds"))
+    sinks = (*plan.only_stage.sinks, outside("SqliteTable", "values"), outside("JsonLines", "lines"))
+    plan = replace(plan, stages=(replace(plan.only_stage, sinks=sinks),))
+    source = open_file_source(spark, plan.sources[0], str(files), "json")
+    config = BoundedRunConfig(tmp_path / "run", tmp_path / "tables", 70)
+    run_bounded(plan, spark, source, config, lambda: 5_000_000, lambda _outcome, _batches: None)
+    rows = sinks[2].read_rows(tmp_path / "tables/external/values", plan.name, 100)
+    assert values(rows) == expected(records, TEN_SECONDS, 10_000)
+    lines = (tmp_path / "tables/external/lines").glob("*.jsonl")
+    shown = [json.loads(line) for file in lines for line in file.read_text("utf-8").splitlines()]
+    assert sum(line["n"] if line["kind"] == "insert" else -line["n"] for line in shown) == len(records)
