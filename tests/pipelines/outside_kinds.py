@@ -11,6 +11,91 @@ import pytest
 
 from penstock.core.kind_registry import KindRegistry
 
+WINDOW = '''
+"""Windows for the shifts of a plant, which overlap while one shift hands over to the next."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.engine.definition.argument_checks import require, require_positive
+from penstock.engine.definition.durations import Duration, to_milliseconds
+from penstock.engine.definition.keyword import keyword
+from penstock.engine.definition.phrases import format_duration, join_phrases
+from penstock.engine.windows.time_window import TimeWindow, WindowAssignment
+
+DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True)
+class Shifts(TimeWindow):
+    """Shifts that start at these times of each day (UTC) and last equally long. A record may be in none."""
+
+    starts: tuple[int, ...]
+    length: int
+
+    def __post_init__(self):
+        is_increasing = sorted(set(self.starts)) == list(self.starts)
+        require(bool(self.starts) and is_increasing, "window.shifts.starts", self.starts, "Give increasing times")
+        require(self.starts[-1] < DAY_MS, "window.shifts.starts", self.starts[-1], "Give times of one day")
+        require_positive(self.length, "window.shifts.length")
+        require(self.length <= DAY_MS, "window.shifts.length", self.length, "Give a day at most")
+
+    def describe(self):
+        starts = join_phrases([format_duration(start) for start in self.starts])
+        return f"shifts of {format_duration(self.length)} that start {starts} after midnight"
+
+    @property
+    def max_reach_ms(self):
+        return self.length
+
+    @property
+    def all_starts(self):
+        """The starts of shifts that may contain a time of a day, relative to the midnight before it."""
+        return [start - DAY_MS for start in self.starts] + list(self.starts)
+
+    def starts_sql(self, time_sql):
+        midnight = f"({time_sql} - pmod({time_sql}, {DAY_MS}))"
+        starts = ", ".join(f"{midnight} + {start}L" for start in self.all_starts)
+        return f"filter(array({starts}), s -> s <= {time_sql} AND {time_sql} < s + {self.length})"
+
+    def bounds_sql(self, time_sql):
+        return time_sql, f"({time_sql} + {self.length})"
+
+    def assign(self, times):
+        starts = (times - times % DAY_MS)[:, None] + np.array(self.all_starts)
+        element, number = np.nonzero((starts <= times[:, None]) & (times[:, None] < starts + self.length))
+        return WindowAssignment(element, starts[element, number], starts[element, number] + self.length)
+
+
+@keyword("shifts")
+def shifts(starts: list, length: Duration) -> Shifts:
+    """Assign records to shifts, as in `shifts(["6 hours", "14 hours", "22 hours"], "8 hours 15 minutes")`."""
+    starts_ms = tuple(to_milliseconds(start, "window.shifts.starts") for start in starts)
+    return Shifts(starts_ms, to_milliseconds(length, "window.shifts.length"))
+'''
+
+WINDOW_REFERENCE = '''
+"""The reference of Shifts, one day at a time."""
+
+from outside_window import Shifts
+
+from penstock.conformance.reference.window_assignment import find_containing_windows
+
+DAY_MS = 24 * 60 * 60 * 1000
+
+
+@find_containing_windows.register
+def find_shifts(window: Shifts, time):
+    found = []
+    for day in (time // DAY_MS - 1, time // DAY_MS):
+        for start in window.starts:
+            begin, end = day * DAY_MS + start, day * DAY_MS + start + window.length
+            if begin <= time < end:
+                found.append((begin, end))
+    return found
+'''
+
 TRIGGER = '''
 """A trigger that fires when a window has received nothing for a while."""
 

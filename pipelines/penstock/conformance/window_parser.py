@@ -1,11 +1,15 @@
 """Parses the `window` of a case into a window of the plan."""
 
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any
 
 from penstock.conformance.field_validation import invalid_field_error, refuse_misspelled_fields
 from penstock.conformance.punctuation_parser import PUNCTUATION_FIELDS, parse_predicate
 from penstock.conformance.time_units import TimeUnit
+from penstock.conformance.trigger_parser import field_names, parse_argument
+from penstock.core.errors import UnknownKindError
+from penstock.engine.definition.keyword import KeywordFunction
 from penstock.engine.errors import TranscriptError, UnsupportedCaseError
 from penstock.engine.windows.calendar import Calendar, CalendarUnit
 from penstock.engine.windows.count_policy import CountPolicy
@@ -17,9 +21,10 @@ from penstock.engine.windows.sessions import Sessions
 from penstock.engine.windows.sliding import Sliding
 from penstock.engine.windows.sliding_order import SlidingOrder
 from penstock.engine.windows.time_policy import TimePolicy
-from penstock.engine.windows.time_window import TimeDomain
+from penstock.engine.windows.time_window import TimeDomain, TimeWindow
 from penstock.engine.windows.tumbling import Tumbling
 from penstock.engine.windows.window import Window
+from penstock.stream.keyword_registries import WINDOW_KEYWORDS
 
 CALENDAR_UNITS: dict[str, CalendarUnit] = {"days": "day", "weeks": "week", "months": "month"}
 
@@ -53,6 +58,9 @@ def parse_window(node: Mapping[str, Any] | str, unit: TimeUnit) -> Window:
         raise TranscriptError(
             f"`window` is {spec!r}; write an object with a type, such as {{'type': 'global'}}"
         )
+    function = find_added_keyword(spec.get("type"))
+    if function is not None:
+        return parse_added_window(function, spec, unit)
     refuse_misspelled_fields(spec, WINDOW_FIELDS, "`window`")
     match spec.get("type"):
         case "fixed" | "tumbling" if "close" not in spec:
@@ -93,6 +101,27 @@ def parse_window(node: Mapping[str, Any] | str, unit: TimeUnit) -> Window:
             )
         case other:
             raise invalid_field_error("`window.type`", other, f"one of {', '.join(WINDOW_TYPES)}")
+
+
+def find_added_keyword(kind: object) -> KeywordFunction | None:
+    """Return the keyword of time windows that the contract has no fields for, or None."""
+    if not isinstance(kind, str) or kind in WINDOW_TYPES:
+        return None
+    try:
+        function = WINDOW_KEYWORDS.find_kind(kind)
+    except UnknownKindError:
+        return None
+    returned = signature(function, eval_str=True).return_annotation
+    return function if isinstance(returned, type) and issubclass(returned, TimeWindow) else None
+
+
+def parse_added_window(function: KeywordFunction, spec: Mapping[str, Any], unit: TimeUnit) -> Window:
+    """Parse a window whose fields are the arguments of its keyword."""
+    parameters = signature(function, eval_str=True).parameters
+    known_fields = [name for parameter in parameters.values() for name in field_names(parameter)]
+    refuse_misspelled_fields(spec, ("type", *known_fields), f"the window {spec['type']!r}")
+    window: Window = function(*(parse_argument(spec, parameter, unit) for parameter in parameters.values()))
+    return window
 
 
 def normalize_offset(offset: int, period: int) -> int:

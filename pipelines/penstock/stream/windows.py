@@ -1,5 +1,7 @@
 """Windows of the public API, and the policies of order windows: the keywords of `penstock.engine.windows`."""
 
+from typing import Any
+
 from penstock.engine.windows.as_of import as_of
 from penstock.engine.windows.between import between
 from penstock.engine.windows.calendar import calendar
@@ -14,6 +16,7 @@ from penstock.engine.windows.sliding import sliding
 from penstock.engine.windows.sliding_order import sliding_by
 from penstock.engine.windows.time_policy import elapsed
 from penstock.engine.windows.tumbling import tumbling
+from penstock.stream.keyword_registries import POLICY_KEYWORDS, WINDOW_KEYWORDS, find_added_keyword
 
 __all__ = [
     "as_of",
@@ -31,3 +34,7 @@ __all__ = [
     "sliding_by",
     "tumbling",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    return find_added_keyword(__name__, name, WINDOW_KEYWORDS, POLICY_KEYWORDS)
