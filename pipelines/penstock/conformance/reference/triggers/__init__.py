@@ -4,7 +4,7 @@ To add the reference of a trigger, derive a class from `ReferenceTrigger`, and r
 `@create_trigger.register`. Outside of this package, the module that does so must be imported.
 """
 
-from penstock.conformance.reference.triggers import composite_triggers, primitive_triggers
+from penstock.conformance.reference.triggers import composite_triggers, primitive_triggers, watermark_triggers
 from penstock.conformance.reference.triggers.trigger import (
     ArrivalCounts,
     MergedTrigger,
@@ -23,4 +23,5 @@ __all__ = [
     "composite_triggers",
     "create_trigger",
     "primitive_triggers",
+    "watermark_triggers",
 ]

@@ -1,8 +1,7 @@
-"""The composite triggers."""
+"""The triggers that combine other triggers."""
 
 from collections.abc import Sequence
 
-from penstock.conformance.reference.triggers.primitive_triggers import ReferenceAfterWatermark, ReferenceNever
 from penstock.conformance.reference.triggers.trigger import (
     ArrivalCounts,
     MergedTrigger,
@@ -10,13 +9,11 @@ from penstock.conformance.reference.triggers.trigger import (
     ReferenceTriggerContext,
     TriggerReadiness,
     create_trigger,
+    merged_parts,
 )
 from penstock.engine.triggers.after_all import AfterAll
 from penstock.engine.triggers.after_any import AfterAny
-from penstock.engine.triggers.after_count import AfterCount
 from penstock.engine.triggers.after_each import AfterEach
-from penstock.engine.triggers.after_watermark import AfterWatermark
-from penstock.engine.triggers.default import Default
 from penstock.engine.triggers.or_finally import OrFinally
 from penstock.engine.triggers.repeatedly import Repeatedly
 from penstock.engine.triggers.trigger import Trigger
@@ -39,16 +36,13 @@ class ReferenceCompositeTrigger(ReferenceTrigger):
 
     def on_merge(self, merged: Sequence[MergedTrigger], context: ReferenceTriggerContext) -> None:
         """Merge part by part."""
-        triggers = [
-            (part.has_pending, part.trigger)
-            for part in merged
-            if isinstance(part.trigger, ReferenceCompositeTrigger)
-        ]
         for index, own_part in enumerate(self.parts):
-            own_part.on_merge(
-                [MergedTrigger(trigger.parts[index], has_pending) for has_pending, trigger in triggers],
-                context,
-            )
+            same_parts = [
+                MergedTrigger(window.trigger.parts[index], window.has_pending)
+                for window in merged
+                if isinstance(window.trigger, ReferenceCompositeTrigger)
+            ]
+            own_part.on_merge(same_parts, context)
 
 
 class ReferenceAfterAny(ReferenceCompositeTrigger):
@@ -131,17 +125,8 @@ class ReferenceOrFinally(ReferenceTrigger):
 
     def on_merge(self, merged: Sequence[MergedTrigger], context: ReferenceTriggerContext) -> None:
         """Merge each part with its counterpart."""
-        triggers = [
-            (part.has_pending, part.trigger)
-            for part in merged
-            if isinstance(part.trigger, ReferenceOrFinally)
-        ]
-        self.main.on_merge(
-            [MergedTrigger(trigger.main, has_pending) for has_pending, trigger in triggers], context
-        )
-        self.until.on_merge(
-            [MergedTrigger(trigger.until, has_pending) for has_pending, trigger in triggers], context
-        )
+        self.main.on_merge(merged_parts(ReferenceOrFinally, merged, lambda trigger: trigger.main), context)
+        self.until.on_merge(merged_parts(ReferenceOrFinally, merged, lambda trigger: trigger.until), context)
 
 
 class ReferenceRepeatedly(ReferenceTrigger):
@@ -167,70 +152,7 @@ class ReferenceRepeatedly(ReferenceTrigger):
 
     def on_merge(self, merged: Sequence[MergedTrigger], context: ReferenceTriggerContext) -> None:
         """Merge the trigger."""
-        inner_parts = [
-            MergedTrigger(part.trigger.inner, part.has_pending)
-            for part in merged
-            if isinstance(part.trigger, ReferenceRepeatedly)
-        ]
-        self.inner.on_merge(inner_parts, context)
-
-
-class ReferenceEarlyLate(ReferenceTrigger):
-    """`after_watermark(early, late)`: before the end, once at the end, and after it."""
-
-    def __init__(self, early: Trigger | None, late: Trigger) -> None:
-        self.early_and_late = (early, late)
-        self.is_past_end = False
-        self.reset()
-
-    def reset(self) -> None:
-        """Reset the early and the late trigger."""
-        early, late = self.early_and_late
-        self.early: ReferenceTrigger = ReferenceNever() if early is None else ReferenceRepeatedly(early)
-        self.late: ReferenceTrigger = ReferenceRepeatedly(late)
-
-    def on_elements(self, arrivals: ArrivalCounts) -> None:
-        """Notify the part that is active."""
-        (self.late if self.is_past_end else self.early).on_elements(arrivals)
-
-    def check_readiness(self, context: ReferenceTriggerContext) -> TriggerReadiness:
-        """Return the readiness of the active part; at the end, ready once."""
-        if self.is_past_end:
-            return self.late.check_readiness(context)
-        return TriggerReadiness.AT_END if context.is_past_end else self.early.check_readiness(context)
-
-    def on_fire(self, context: ReferenceTriggerContext) -> bool:
-        """Pass the end and drop all counts and timers; never finish."""
-        if self.is_past_end:
-            self.late.on_fire(context)
-        elif context.is_past_end:
-            self.is_past_end = True
-            self.reset()
-        else:
-            self.early.on_fire(context)
-        return False
-
-    def on_merge(self, merged: Sequence[MergedTrigger], context: ReferenceTriggerContext) -> None:
-        """Merge early with early and late with late; the end is passed if the watermark is at or after it."""
-        triggers = [
-            (part.has_pending, part.trigger)
-            for part in merged
-            if isinstance(part.trigger, ReferenceEarlyLate)
-        ]
-        self.early.on_merge(
-            [MergedTrigger(trigger.early, has_pending) for has_pending, trigger in triggers], context
-        )
-        self.late.on_merge(
-            [MergedTrigger(trigger.late, has_pending) for has_pending, trigger in triggers], context
-        )
-        self.is_past_end = context.is_past_end
-
-
-@create_trigger.register
-def _create_after_watermark(trigger: AfterWatermark) -> ReferenceTrigger:
-    if trigger.early is None and trigger.late is None:
-        return ReferenceAfterWatermark()
-    return ReferenceEarlyLate(trigger.early, AfterCount(1) if trigger.late is None else trigger.late)
+        self.inner.on_merge(merged_parts(ReferenceRepeatedly, merged, lambda trigger: trigger.inner), context)
 
 
 @create_trigger.register
@@ -256,8 +178,3 @@ def _create_or_finally(trigger: OrFinally) -> ReferenceTrigger:
 @create_trigger.register
 def _create_repeatedly(trigger: Repeatedly) -> ReferenceTrigger:
     return ReferenceRepeatedly(trigger.trigger)
-
-
-@create_trigger.register
-def _create_default(_: Default) -> ReferenceTrigger:
-    return ReferenceRepeatedly(AfterWatermark())

@@ -1,4 +1,4 @@
-"""The triggers without parts, one class per trigger."""
+"""The triggers that count elements or wait for the batch clock."""
 
 from collections.abc import Callable, Sequence
 
@@ -16,24 +16,6 @@ from penstock.engine.triggers.after_count import AfterCount
 from penstock.engine.triggers.after_processing_time import AfterProcessingTime
 from penstock.engine.triggers.after_punctuation import AfterPunctuation
 from penstock.engine.triggers.every import Every
-
-
-class ReferenceAfterWatermark(ReferenceTrigger):
-    """`after_watermark`: ready from the end on."""
-
-    def on_elements(self, arrivals: ArrivalCounts) -> None:
-        """Ignore elements."""
-
-    def check_readiness(self, context: ReferenceTriggerContext) -> TriggerReadiness:
-        """Ready if W >= end."""
-        return TriggerReadiness.AT_END if context.is_past_end else TriggerReadiness.WAITING
-
-    def on_fire(self, context: ReferenceTriggerContext) -> bool:
-        """Finish."""
-        return True
-
-    def on_merge(self, merged: Sequence[MergedTrigger], context: ReferenceTriggerContext) -> None:
-        """There is no state to merge."""
 
 
 class ReferenceAfterCount(ReferenceTrigger):
@@ -96,24 +78,6 @@ class ReferenceProcessingTimer(ReferenceTrigger):
         self.due_at = min(
             (trigger.due_at for trigger in pending_triggers if trigger.due_at is not None), default=None
         )
-
-
-class ReferenceNever(ReferenceTrigger):
-    """The default of an undefined early trigger."""
-
-    def on_elements(self, arrivals: ArrivalCounts) -> None:
-        """Ignore elements."""
-
-    def check_readiness(self, context: ReferenceTriggerContext) -> TriggerReadiness:
-        """Never ready."""
-        return TriggerReadiness.WAITING
-
-    def on_fire(self, context: ReferenceTriggerContext) -> bool:
-        """Never finish."""
-        return False
-
-    def on_merge(self, merged: Sequence[MergedTrigger], context: ReferenceTriggerContext) -> None:
-        """There is no state to merge."""
 
 
 @create_trigger.register

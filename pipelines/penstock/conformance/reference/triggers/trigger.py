@@ -5,7 +5,7 @@ and evaluated (`check_readiness`). If the window fires, `on_fire` returns whethe
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import singledispatch
@@ -87,3 +87,16 @@ def create_trigger(trigger: Trigger) -> ReferenceTrigger:
 def triggers_of_type(trigger_type: type[TriggerT], merged: Iterable[MergedTrigger]) -> list[TriggerT]:
     """Return the trigger instances of merged windows, which all have the same type."""
     return [part.trigger for part in merged if isinstance(part.trigger, trigger_type)]
+
+
+def merged_parts(
+    trigger_type: type[TriggerT],
+    merged: Iterable[MergedTrigger],
+    part_of: Callable[[TriggerT], ReferenceTrigger],
+) -> list[MergedTrigger]:
+    """Return one part of each trigger of merged windows, which all have the same type."""
+    return [
+        MergedTrigger(part_of(window.trigger), window.has_pending)
+        for window in merged
+        if isinstance(window.trigger, trigger_type)
+    ]
