@@ -2,7 +2,11 @@
 
 import ast
 from collections.abc import Iterable, Iterator
+from importlib import import_module
+from inspect import isabstract
 from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType
 
 import penstock.engine
 import penstock.platform
@@ -15,6 +19,16 @@ SOURCE_FOLDERS = (
 )
 REFERENCE_FOLDER = SOURCE_FOLDERS[0] / "conformance" / "reference"
 """The reference evaluator is independent of the kinds, so that it may match on them."""
+
+
+def find_kind_classes(package: ModuleType, base: type) -> set[type]:
+    """Return the classes of a package that can be instances of its base class."""
+    return {
+        member
+        for module_info in iter_modules(package.__path__)
+        for member in vars(import_module(f"{package.__name__}.{module_info.name}")).values()
+        if isinstance(member, type) and issubclass(member, base) and not isabstract(member)
+    }
 
 
 def find_kind_matches(kinds: Iterable[type]) -> list[str]:
