@@ -13,7 +13,7 @@ from tests.pipelines.engine.spark.running import send
 from tests.pipelines.engine.spark.test_replay import Life
 from tests.pipelines.engine.spark.test_stream import TEN_SECONDS, expected, plan_over, readings, values
 from tests.pipelines.outside_kinds import SINKS, write_modules
-from tests.quality.audit.scopes import scope_of
+from tests.quality.audit.audit_scopes import create_audit_scope
 
 from penstock.engine.errors import ReplayError
 from penstock.infra.local_broker import LocalBroker
@@ -60,7 +60,7 @@ def run_stream(life: Life) -> list[dict[str, Any]]:
 
 
 def audit(life: Life) -> AuditVerdict:
-    scope = replace(scope_of(life, life.clock), journal=next(life.streams.rglob("journal")))
+    scope = replace(create_audit_scope(life, life.clock), journal=next(life.streams.rglob("journal")))
     return check_recomputed_results(
         scope, {topic: TopicView(scope, topic) for topic in scope.topics}, Sample()
     )
