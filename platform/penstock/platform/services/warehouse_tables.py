@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock.core.names import explain_unknown_name
 from penstock.engine.storage import ObjectStorePath, StoragePath
-from penstock.engine.storage.file_access import list_table_names, open_delta_table
+from penstock.engine.storage.file_access import list_children, list_table_names, open_delta_table
 from penstock.platform.errors import TableNotFoundError
 
 TABLE_KINDS = (
@@ -22,7 +22,7 @@ TABLE_KINDS = (
     "erasures",
     "raw",
 )
-"""The warehouse's folders, in the order in which a name is searched."""
+"""The folders of Penstock in a warehouse, in the order in which a name is searched. Those of other sinks follow."""
 
 NEWEST_FIRST_COLUMNS = ("window_start", "batch_id", "offset")
 
@@ -43,7 +43,8 @@ class WarehouseTable:
 
 def iter_tables(warehouse: StoragePath) -> Iterator[WarehouseTable]:
     """Yield every table of a warehouse."""
-    for kind in TABLE_KINDS:
+    other_kinds = {folder.name for folder in list_children(warehouse)} - {*TABLE_KINDS}
+    for kind in (*TABLE_KINDS, *sorted(other_kinds)):
         for name in list_table_names(warehouse / kind):
             yield WarehouseTable(kind, name, warehouse / kind / name)
 
