@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.options import json_option, stream_argument
 from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
-from penstock.platform.cli.stream_arguments import stream_argument
 
 if TYPE_CHECKING:
     from penstock.quality.audit.verdict import AuditReport
@@ -30,7 +30,7 @@ _time_type = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S
     "--since", type=_time_type, help="Recompute only windows that start at this time (UTC) or later."
 )
 @click.option("--until", type=_time_type, help="Recompute only windows that end by this time (UTC).")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def command(stream: str, keys: float, since: datetime | None, until: datetime | None, as_json: bool) -> int:
     """Verify that a stream accounts for every record and that its tables hold the correct results.
 

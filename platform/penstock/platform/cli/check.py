@@ -1,22 +1,23 @@
 """`penstock check`: validate tables against their expectation suites."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.options import complete_names, json_option
 from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
 
 if TYPE_CHECKING:
     from penstock.quality.expectations.check_results import BatchCheckResult, ExpectationResult
 
 
-def _complete_tables(_context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
+def _list_tables() -> Iterable[str]:
     from penstock.quality.expectations.suite import list_suites
 
-    return [name for name in list_suites() if name.startswith(prefix) and not name.startswith("topics/")]
+    return [name for name in list_suites() if not name.startswith("topics/")]
 
 
 @click.command(
@@ -24,8 +25,8 @@ def _complete_tables(_context: click.Context, _parameter: click.Parameter, prefi
     short_help="Check tables against their expectation suites",
     epilog=format_examples("penstock check", "penstock check latest/sensor_minute", "penstock check --json"),
 )
-@click.argument("tables", metavar="[FOLDER/TABLE]...", nargs=-1, shell_complete=_complete_tables)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.argument("tables", metavar="[FOLDER/TABLE]...", nargs=-1, shell_complete=complete_names(_list_tables))
+@json_option
 def command(tables: Sequence[str], as_json: bool) -> int:
     """Check tables against their expectation suites, for windows that became final since the last check.
 

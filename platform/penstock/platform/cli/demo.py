@@ -1,11 +1,13 @@
 """`penstock demo`: run a shipped pipeline and draw its panes."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.options import complete_names, json_option
 from penstock.platform.cli.output import StepPrinter, cli_command, format_examples, print_json, print_table
 
 if TYPE_CHECKING:
@@ -18,14 +20,14 @@ EXAMPLES = format_examples(
 )
 
 
-def _complete_demos(_context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
+def _list_pipelines() -> Iterable[str]:
     from penstock.pipelines import catalog
 
-    return [name for name in catalog.pipeline_names() if name.startswith(prefix)]
+    return catalog.pipeline_names()
 
 
 @click.command(name="demo", short_help="Run a shipped pipeline and draw its panes", epilog=EXAMPLES)
-@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=_complete_demos)
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names(_list_pipelines))
 @click.option("--list", "listing", is_flag=True, help="List the demonstrations; run nothing.")
 @click.option(
     "--all", "everything", is_flag=True, help="Run every pipeline, and write a page with all diagrams."
@@ -35,7 +37,7 @@ def _complete_demos(_context: click.Context, _parameter: click.Parameter, prefix
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for pages and diagrams. Default: .penstock/demo/NAME.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def command(names: tuple[str, ...], listing: bool, everything: bool, out: Path | None, as_json: bool) -> None:
     """Run a shipped pipeline on generated input, draw its panes, and print its result.
 

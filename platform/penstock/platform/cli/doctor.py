@@ -5,6 +5,7 @@ from dataclasses import asdict
 import click
 
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.options import json_option
 from penstock.platform.cli.output import format_examples, print_json, print_table
 
 
@@ -13,7 +14,7 @@ from penstock.platform.cli.output import format_examples, print_json, print_tabl
     short_help="Diagnose dependencies and suggest fixes",
     epilog=format_examples("penstock doctor", "penstock doctor --json"),
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def command(as_json: bool) -> int:
     """Diagnose dependencies, definitions and services, and suggest a fix for each problem.
 

@@ -1,12 +1,14 @@
 """`penstock env`: plan, approve, apply and inspect environments with Terraform."""
 
 import getpass
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
 
 from penstock.core.files import write_atomically
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.options import complete_names, json_option, yes_option
 from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
 from penstock.platform.errors import SettingsError
 from penstock.platform.settings import check_settings, find_root
@@ -29,13 +31,11 @@ def command() -> None:
     """
 
 
-def _complete_environments(_context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
-    return [name for name in _open_catalog("embedded").names() if name.startswith(prefix)]
+def _list_environments() -> Iterable[str]:
+    return _open_catalog("embedded").names()
 
 
-_name = click.argument("name", shell_complete=_complete_environments)
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_yes = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+_name = click.argument("name", shell_complete=complete_names(_list_environments))
 _engine = click.option(
     "--engine",
     default="embedded",
@@ -45,7 +45,7 @@ _engine = click.option(
 
 
 @command.command(name="list", short_help="List the environments", epilog=format_examples("penstock env list"))
-@_json
+@json_option
 def list_(as_json: bool) -> None:
     """List the environments."""
     names = _open_catalog("embedded").names()
@@ -62,7 +62,7 @@ def list_(as_json: bool) -> None:
 @_name
 @click.option("--destroy", is_flag=True, help="Plan the removal of all resources.")
 @_engine
-@_json
+@json_option
 def plan(name: str, destroy: bool, engine: str, as_json: bool) -> int:
     """Show the changes that an apply would make, and store the plan. The exit code is 1 if there are any."""
     terraform_plan = _make_plan(_open_environment(name, engine), destroy)
@@ -93,7 +93,7 @@ def approve(name: str, plan_id: str, engine: str) -> None:
 )
 @_name
 @click.option("--plan", "plan_id", help="ID of a stored plan. Default: make a new plan and show it.")
-@_yes
+@yes_option
 @_engine
 def apply(name: str, plan_id: str | None, yes: bool, engine: str) -> None:
     """Bring an environment to the state that its folder declares, with a plan that is shown first."""
@@ -106,7 +106,7 @@ def apply(name: str, plan_id: str | None, yes: bool, engine: str) -> None:
     short_help="Remove an environment and its data", epilog=format_examples("penstock env destroy local")
 )
 @_name
-@_yes
+@yes_option
 @_engine
 def destroy(name: str, yes: bool, engine: str) -> None:
     """Remove an environment and all its data."""
@@ -120,7 +120,7 @@ def destroy(name: str, yes: bool, engine: str) -> None:
 )
 @_name
 @_engine
-@_json
+@json_option
 def drift(name: str, engine: str, as_json: bool) -> int:
     """Show how an environment differs from the last apply. The exit code is 1 if it does."""
     with StepPrinter().step(f"compare {name} with the last apply"):
@@ -145,7 +145,7 @@ def drift(name: str, engine: str, as_json: bool) -> int:
 @click.option("--warehouse-gb", default=500, show_default=True, help="Size of the tables in GB.")
 @click.option("--log-gb", default=20, show_default=True, help="Size of the logs of a month in GB.")
 @_engine
-@_json
+@json_option
 def cost(name: str, spark_hours: int, warehouse_gb: int, log_gb: int, engine: str, as_json: bool) -> None:
     """Estimate the monthly cost of an environment after its plan is applied."""
     from penstock.infra.environments.cost import MonthlyUsage, estimate_cost, read_price_table
@@ -186,7 +186,7 @@ def cost(name: str, spark_hours: int, warehouse_gb: int, log_gb: int, engine: st
     short_help="Take the platform's settings from an environment",
     epilog=format_examples("penstock env use local", "penstock env use --none"),
 )
-@click.argument("name", required=False, shell_complete=_complete_environments)
+@click.argument("name", required=False, shell_complete=complete_names(_list_environments))
 @click.option("--none", "nothing", is_flag=True, help="Remove the environment's settings again.")
 @_engine
 def use(name: str | None, nothing: bool, engine: str) -> None:
@@ -216,7 +216,7 @@ def use(name: str | None, nothing: bool, engine: str) -> None:
 )
 @_name
 @click.argument("lock_id")
-@_yes
+@yes_option
 @_engine
 def unlock(name: str, lock_id: str, yes: bool, engine: str) -> None:
     """Release a stale lock of an environment's Terraform state. The lock's error message contains its ID."""

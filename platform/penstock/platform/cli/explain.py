@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.options import json_option, stream_argument
 from penstock.platform.cli.output import format_examples, print_json
-from penstock.platform.cli.stream_arguments import stream_argument
 
 if TYPE_CHECKING:
     from penstock.engine.explain import StateSize
@@ -20,7 +20,7 @@ EXAMPLES = format_examples(
 
 @click.command(name="explain", short_help="Explain a pipeline's semantics, plan and state", epilog=EXAMPLES)
 @stream_argument
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @click.option("--mermaid", "as_graph", is_flag=True, help="Print the graph of the stages as Mermaid.")
 def command(stream: str, as_json: bool, as_graph: bool) -> None:
     """Answer the four questions about a pipeline; show its plan, its state, and when the state expires.

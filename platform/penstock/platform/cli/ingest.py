@@ -1,5 +1,6 @@
 """`penstock ingest`: sends the records of a source to a topic."""
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.options import complete_names
 from penstock.platform.cli.output import format_examples, print_json
 from penstock.platform.cli.stop_signals import stop_on_signal
 
@@ -60,10 +62,10 @@ def _check_source(_context: click.Context, _parameter: click.Parameter, source: 
     return source
 
 
-def _complete_sources(_context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
+def _list_sources() -> Iterable[str]:
     from penstock.ingestion.sources.source_discovery import list_source_kinds
 
-    return [kind for kind in list_source_kinds() if kind.startswith(prefix)]
+    return list_source_kinds()
 
 
 def _parse_options(
@@ -91,7 +93,7 @@ EXAMPLES = format_examples(
 @click.command(
     cls=_IngestCommand, name="ingest", epilog=EXAMPLES, short_help="Send records from a source to a topic"
 )
-@click.argument("source", callback=_check_source, shell_complete=_complete_sources)
+@click.argument("source", callback=_check_source, shell_complete=complete_names(_list_sources))
 @click.option("--topic", default="", help="The topic; default: the name of the source.")
 @click.option("--count", type=click.IntRange(min=1), help="Stop after this many records.")
 @click.option(

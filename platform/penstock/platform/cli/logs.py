@@ -8,6 +8,7 @@ import click
 
 from penstock.core.names import explain_unknown_name
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.options import complete_names
 from penstock.platform.cli.output import format_examples
 
 POLL_INTERVAL_S = 0.3
@@ -17,16 +18,12 @@ def _list_programs() -> list[str]:
     return sorted(path.stem for path in (current_settings().home / "logs").glob("*.log"))
 
 
-def _complete_programs(_context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
-    return [name for name in _list_programs() if name.startswith(prefix)]
-
-
 @click.command(
     name="logs",
     short_help="Show the logs of the stack's programs",
     epilog=format_examples("penstock logs", "penstock logs host --follow"),
 )
-@click.argument("programs", nargs=-1, shell_complete=_complete_programs)
+@click.argument("programs", nargs=-1, shell_complete=complete_names(_list_programs))
 @click.option(
     "--lines",
     "-n",

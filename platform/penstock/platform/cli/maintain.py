@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from penstock.platform.cli.command_context import current_settings, use_control_store
+from penstock.platform.cli.options import json_option
 from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     epilog=format_examples("penstock maintain", "penstock maintain --dry-run", "penstock maintain --json"),
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be deleted; change nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def command(dry_run: bool, as_json: bool) -> None:
     """Compact tables and delete expired files and history, while the streams keep running.
 

@@ -1,5 +1,6 @@
 """`penstock producer`: inspect the delivery ledgers of producers."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,7 @@ import click
 
 from penstock.core.names import explain_unknown_name
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.options import complete_names, json_option
 from penstock.platform.cli.output import format_examples, print_json, print_table
 
 if TYPE_CHECKING:
@@ -22,11 +24,8 @@ def command() -> None:
     """Inspect the delivery ledgers of producers. Each `penstock ingest` has a name and a ledger of that name."""
 
 
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-
-
-def _complete_producers(_context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
-    return [path.name for path in _list_ledgers() if path.name.startswith(prefix)]
+def _list_producers() -> Iterable[str]:
+    return [path.name for path in _list_ledgers()]
 
 
 @command.command(
@@ -34,7 +33,7 @@ def _complete_producers(_context: click.Context, _parameter: click.Parameter, pr
     short_help="List the producers and their progress",
     epilog=format_examples("penstock producer list"),
 )
-@_json
+@json_option
 def list_(as_json: bool) -> None:
     """List the producers of this home folder with their acknowledged and unresolved records."""
     from penstock.ingestion.ledger import read_ledger_state
@@ -56,10 +55,10 @@ def list_(as_json: bool) -> None:
         "penstock producer where sensors-1 41", "penstock producer where sensors-1 0 --count 100 --json"
     ),
 )
-@click.argument("name", shell_complete=_complete_producers)
+@click.argument("name", shell_complete=complete_names(_list_producers))
 @click.argument("sequence", type=click.IntRange(min=0))
 @click.option("--count", default=1, show_default=True, type=click.IntRange(min=1), help="Number of records.")
-@_json
+@json_option
 def where(name: str, sequence: int, count: int, as_json: bool) -> int:
     """Print the topic, partition and offset of records, by their sequence number in the producer (from 0).
 

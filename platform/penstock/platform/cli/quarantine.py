@@ -3,13 +3,14 @@
 import base64
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.options import complete_names, json_option
 from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
 from penstock.platform.cli.quarantine_view import RECORD_COLUMNS, to_data, to_row
 
@@ -34,14 +35,13 @@ def command() -> None:
     """
 
 
-def _complete_topics(_context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
+def _list_topics() -> Iterable[str]:
     from penstock.ingestion.contracts import list_contract_names
 
-    return [name for name in list_contract_names() if name.startswith(prefix)]
+    return list_contract_names()
 
 
-_topic = click.argument("topic", shell_complete=_complete_topics)
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_topic = click.argument("topic", shell_complete=complete_names(_list_topics))
 _positions = click.argument("positions", metavar="[PARTITION:OFFSET]...", nargs=-1)
 _reason = click.option("--reason", help="Only records whose reason starts with this text.")
 _all = click.option("--all", "everything", is_flag=True, help="All pending records.")
@@ -61,7 +61,7 @@ _why = click.option("--why", default="", help="Comment to store with the decisio
 @click.option(
     "--limit", default=50, show_default=True, type=click.IntRange(min=1), help="Number of records to show."
 )
-@_json
+@json_option
 def list_records(topic: str, reason: str | None, state: str | None, limit: int, as_json: bool) -> None:
     """List the quarantined records of a topic. The last line counts all of them by state."""
     from penstock.quality.quarantine.record_status import count_states
@@ -93,7 +93,7 @@ def list_records(topic: str, reason: str | None, state: str | None, limit: int, 
 @_topic
 @click.argument("position", metavar="PARTITION:OFFSET")
 @click.option("--raw", is_flag=True, help="Write only the bytes of the value.")
-@_json
+@json_option
 def show(topic: str, position: str, raw: bool, as_json: bool) -> None:
     """Show all details of a quarantined record."""
     from penstock.quality.quarantine.quarantined_records import find_records, parse_position
@@ -132,7 +132,7 @@ def show(topic: str, position: str, raw: bool, as_json: bool) -> None:
     help="JSON lines with partition, offset and value (or value_base64), as printed by `list --json`.",
 )
 @_why
-@_json
+@json_option
 def replay(
     topic: str,
     positions: Sequence[str],

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.options import json_option, records_per_batch_option, stream_argument
 from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
-from penstock.platform.cli.stream_arguments import stream_argument
 
 if TYPE_CHECKING:
     from penstock.platform.services.bounded_runs import BoundedRunResult
@@ -37,10 +37,8 @@ EXAMPLES = format_examples(
     help="Read the records that the archive stored on this day (UTC). The day becomes the run's name.",
 )
 @click.option("--name", help="Name of the run. Reuse the name to resume an interrupted run.")
-@click.option(
-    "--records-per-batch", type=click.IntRange(min=1), help="Approximate number of records per batch."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@records_per_batch_option
+@json_option
 def command(
     stream: str,
     origin: str | None,

@@ -9,9 +9,9 @@ import click
 from penstock.core.files import atomic_path
 from penstock.core.names import explain_unknown_name
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.options import json_option, stream_argument
 from penstock.platform.cli.output import format_examples, print_json, print_table
 from penstock.platform.cli.state_erase import erase, parse_key
-from penstock.platform.cli.stream_arguments import stream_argument
 
 if TYPE_CHECKING:
     from penstock.engine.batch.state_inspection import StageSnapshot
@@ -29,7 +29,6 @@ def command() -> None:
 command.add_command(erase)
 
 
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _stage = click.option("--stage", help="Stage to read. Default: the first.")
 _batch = click.option("--batch", type=int, help="Batch after which to read the state. Default: the newest.")
 _key = click.option(
@@ -44,7 +43,7 @@ _key = click.option(
 )
 @stream_argument
 @_batch
-@_json
+@json_option
 def list_stages(stream: str, batch: int | None, as_json: bool) -> None:
     """List the stages of a stream with the size of their state."""
     from penstock.engine.batch.state_inspection import list_available_batches, read_state_at
@@ -80,7 +79,7 @@ def list_stages(stream: str, batch: int | None, as_json: bool) -> None:
 @_batch
 @_key
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(min=1), help="Number of rows.")
-@_json
+@json_option
 def show(
     stream: str, stage: str | None, batch: int | None, key: Sequence[str], limit: int, as_json: bool
 ) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import click
 
 from penstock.platform.cli.command_context import current_settings, use_control_store
+from penstock.platform.cli.options import json_option, stream_argument, yes_option
 from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
-from penstock.platform.cli.stream_arguments import stream_argument
 
 
 def parse_key(pairs: Sequence[str]) -> dict[str, str]:
@@ -35,8 +35,8 @@ def parse_key(pairs: Sequence[str]) -> dict[str, str]:
     help="Key to erase; repeat the option for each field. A part of the fields selects every matching key.",
 )
 @click.option("--by", "asked_by", default="", help="Who requests the erasure. Default: your user name.")
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@yes_option
+@json_option
 def erase(stream: str, key: Sequence[str], asked_by: str, yes: bool, as_json: bool) -> None:
     """Erase a key from a stream's state: its windows, its function state, and every older file that contains it.
 

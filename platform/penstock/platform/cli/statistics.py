@@ -1,17 +1,19 @@
 """`penstock statistics`: show a table's metrics by interval, and sudden changes."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import click
 
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.options import complete_names, json_option
 from penstock.platform.cli.output import format_examples, print_json, print_table
 
 
-def _complete_tables(_context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
+def _list_tables() -> Iterable[str]:
     from penstock.platform.services.statistics import list_measured_suites
 
-    return [suite.subject for suite in list_measured_suites() if suite.subject.startswith(prefix)]
+    return [suite.subject for suite in list_measured_suites()]
 
 
 @click.command(
@@ -21,11 +23,11 @@ def _complete_tables(_context: click.Context, _parameter: click.Parameter, prefi
         "penstock statistics latest/sensor_minute", "penstock statistics latest/sensor_minute --json"
     ),
 )
-@click.argument("table", metavar="FOLDER/TABLE", shell_complete=_complete_tables)
+@click.argument("table", metavar="FOLDER/TABLE", shell_complete=complete_names(_list_tables))
 @click.option(
     "--limit", default=24, show_default=True, type=click.IntRange(min=1), help="Number of intervals."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def command(table: str, limit: int, as_json: bool) -> int:
     """Show a table's metrics by interval: windows, records, keys, null shares, and record outcomes.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from penstock.platform.cli.command_context import load_current_settings
+from penstock.platform.cli.options import json_option
 from penstock.platform.cli.output import format_age, format_examples, print_json, print_table
 from penstock.platform.services.definition_files import find_changed_file
 from penstock.platform.settings import LoadedSettings, Settings
@@ -25,7 +26,7 @@ PASSWORD_PATTERN = re.compile(r"(?<=://)([^:/@]*):[^@/]*(?=@)")
     short_help="Show programs and streams, with lag and watermarks",
     epilog=format_examples("penstock status", "penstock status --settings", "penstock status --json"),
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @click.option("--settings", "settings_only", is_flag=True, help="Show each setting and its origin.")
 def command(as_json: bool, settings_only: bool) -> int:
     """Show programs, hosts and streams. The exit code is 1 if something that should run does not."""

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import click
 
 from penstock.platform.cli.command_context import current_settings, use_control_store
+from penstock.platform.cli.options import json_option, records_per_batch_option, stream_argument, yes_option
 from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
-from penstock.platform.cli.stream_arguments import stream_argument
 
 if TYPE_CHECKING:
     from penstock.platform.services.upgrades import UpgradePlan
@@ -40,10 +40,8 @@ REPLAY_EXAMPLES = format_examples(
 @click.option(
     "--name", default="", help="Name of the replay. Reuse the name to resume an interrupted replay."
 )
-@click.option(
-    "--records-per-batch", type=click.IntRange(min=1), help="Approximate number of records per batch."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@records_per_batch_option
+@json_option
 def replay(
     stream: str,
     start: str,
@@ -101,7 +99,7 @@ _start = click.option(
 @stream_argument
 @_from_now
 @_start
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def plan_upgrade(stream: str, from_now: tuple[str, ...], start: str, as_json: bool) -> int:
     """Show what an upgrade of a stream to its current pipeline requires and costs.
 
@@ -131,7 +129,7 @@ def plan_upgrade(stream: str, from_now: tuple[str, ...], start: str, as_json: bo
 @stream_argument
 @_from_now
 @_start
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@yes_option
 def upgrade(stream: str, from_now: tuple[str, ...], start: str, yes: bool) -> None:
     """Upgrade a stream to its current pipeline: with a restart, a state migration or a replay, as required."""
     from dataclasses import replace

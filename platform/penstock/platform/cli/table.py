@@ -1,10 +1,12 @@
 """`penstock table`: list the warehouse's tables and show their newest rows."""
 
+from collections.abc import Iterable
 from datetime import datetime
 
 import click
 
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.options import complete_names, json_option
 from penstock.platform.cli.output import format_examples, print_json, print_table
 from penstock.platform.services.warehouse_tables import TABLE_KINDS, find_table, iter_tables, read_newest_rows
 
@@ -18,16 +20,12 @@ def command() -> None:
     """List the warehouse's tables and show their newest rows."""
 
 
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-
-
-def _complete_tables(_context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
-    table_names = {table.name for table in iter_tables(current_settings().warehouse_path)}
-    return sorted(name for name in table_names if name.startswith(prefix))
+def _list_tables() -> Iterable[str]:
+    return sorted({table.name for table in iter_tables(current_settings().warehouse_path)})
 
 
 @command.command(name="list", short_help="List the tables", epilog=format_examples("penstock table list"))
-@_json
+@json_option
 def list_tables(as_json: bool) -> None:
     """List the tables of the warehouse."""
     warehouse_tables = list(iter_tables(current_settings().warehouse_path))
@@ -49,14 +47,14 @@ def list_tables(as_json: bool) -> None:
         "penstock table show sensor_minute", "penstock table show sensor_minute --kind panes"
     ),
 )
-@click.argument("name", shell_complete=_complete_tables)
+@click.argument("name", shell_complete=complete_names(_list_tables))
 @click.option(
     "--kind",
     type=click.Choice(TABLE_KINDS),
     help="Folder of the warehouse. Default: the first one that has a table of that name.",
 )
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(min=1), help="Number of rows.")
-@_json
+@json_option
 def show(name: str, kind: str | None, limit: int, as_json: bool) -> None:
     """Show the newest rows of a table."""
     columns, rows = read_newest_rows(find_table(current_settings().warehouse_path, name, kind), limit)

@@ -8,6 +8,7 @@ import click
 
 from penstock.core.names import explain_unknown_name
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.options import json_option
 from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
 from penstock.platform.settings import Settings
 
@@ -46,7 +47,6 @@ _destroy = click.option(
     metavar="TOPIC",
     help="Allow changes that delete records of this topic; repeatable.",
 )
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class TopicDifferences:
     epilog=format_examples("penstock topics list", "penstock topics list sensors"),
 )
 @click.argument("topic", required=False)
-@_json
+@json_option
 def list_topics(topic: str | None, as_json: bool) -> None:
     """List the broker's topics with partitions, replicas, retention and record counts.
 
@@ -125,7 +125,7 @@ def _format_retention(topic: "TopicDescription") -> str:
 )
 @_environment
 @_destroy
-@_json
+@json_option
 def plan(environment: str | None, destroy: tuple[str, ...], as_json: bool) -> int:
     """Show the changes that an apply would make. The exit code is 1 if there are any.
 
@@ -151,7 +151,7 @@ def plan(environment: str | None, destroy: tuple[str, ...], as_json: bool) -> in
 )
 @_environment
 @_destroy
-@_json
+@json_option
 def apply(environment: str | None, destroy: tuple[str, ...], as_json: bool) -> int:
     """Create and change topics as declared, and register their schemas.
 
