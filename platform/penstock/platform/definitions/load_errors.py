@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dagster import (
-    AssetCheckEvaluation,
-    AssetCheckExecutionContext,
     AssetCheckResult,
     AssetChecksDefinition,
     AssetCheckSeverity,
@@ -19,14 +17,13 @@ from dagster import (
     SensorEvaluationContext,
     SensorResult,
     SkipReason,
-    multi_asset_check,
 )
 
 from penstock.engine.user_modules import find_pipeline_file
 from penstock.ingestion.contracts import CATALOG_FOLDER
 from penstock.pipelines import catalog
 from penstock.platform.definitions.asset_keys import stream_key, topic_key
-from penstock.platform.definitions.scheduled_checks import report_runless
+from penstock.platform.definitions.scheduled_checks import build_checks, to_evaluation
 from penstock.platform.services.stream_catalog import find_definition_error
 from penstock.quality.expectations.suite import SUITES_FOLDER
 
@@ -88,21 +85,18 @@ def _build_checks(load_errors: Sequence[LoadError]) -> AssetChecksDefinition:
         )
         for load_error in load_errors
     ]
-    messages = {spec.key: load_error.message for spec, load_error in zip(specs, load_errors, strict=True)}
+    errors_by_key = {spec.key: load_error for spec, load_error in zip(specs, load_errors, strict=True)}
+    return build_checks("files", specs, lambda _context, key: _failed_result(errors_by_key[key]))
 
-    @multi_asset_check(name="files", specs=specs, can_subset=True)
-    @report_runless
-    def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
-        for key in sorted(context.selected_asset_check_keys):
-            yield AssetCheckResult(
-                passed=False,
-                asset_key=key.asset_key,
-                check_name=key.name,
-                severity=AssetCheckSeverity.ERROR,
-                metadata={"problem": messages[key]},
-            )
 
-    return check
+def _failed_result(load_error: LoadError) -> AssetCheckResult:
+    return AssetCheckResult(
+        passed=False,
+        asset_key=load_error.asset_key,
+        check_name=_load_check_name(load_error),
+        severity=AssetCheckSeverity.ERROR,
+        metadata={"problem": load_error.message},
+    )
 
 
 def _build_sensor(load_errors: Sequence[LoadError]) -> SensorDefinition:
@@ -113,16 +107,7 @@ def _build_sensor(load_errors: Sequence[LoadError]) -> SensorDefinition:
         }
         if json.loads(context.cursor or "{}") == current:
             return SkipReason("No file became valid or invalid since the last report")
-        events = [
-            AssetCheckEvaluation(
-                asset_key=load_error.asset_key,
-                check_name=_load_check_name(load_error),
-                passed=False,
-                severity=AssetCheckSeverity.ERROR,
-                metadata={"problem": load_error.message},
-            )
-            for load_error in load_errors
-        ]
+        events = [to_evaluation(_failed_result(load_error)) for load_error in load_errors]
         return SensorResult(asset_events=events, cursor=json.dumps(current))
 
     return SensorDefinition(

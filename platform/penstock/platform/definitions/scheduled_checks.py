@@ -37,13 +37,18 @@ def build_checks(
     If a check raises, its result fails with the reason, and the others still run. `pool` limits concurrent runs.
     """
 
-    @multi_asset_check(name=name, specs=specs, can_subset=True, pool=pool)
-    @report_runless
-    def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
+    def run_selected(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         for key in sorted(context.selected_asset_check_keys):
             yield run_guarded(key, partial(run_check, context, key))
 
-    return check
+    return build_joint_checks(name, specs, run_selected, pool)
+
+
+def build_joint_checks(
+    name: str, specs: Sequence[AssetCheckSpec], run_selected: CheckFunction, pool: str | None = None
+) -> AssetChecksDefinition:
+    """Build checks of one kind that one call runs: `run_selected` yields a result for each selected key."""
+    return multi_asset_check(name=name, specs=specs, can_subset=True, pool=pool)(report_runless(run_selected))
 
 
 def build_scheduled_checks(
@@ -75,12 +80,13 @@ def report_runless(check: CheckFunction) -> CheckFunction:
     def check_and_report(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         for result in check(context):
             yield result
-            context.instance.report_runless_asset_event(_to_runless_evaluation(result))
+            context.instance.report_runless_asset_event(to_evaluation(result))
 
     return check_and_report
 
 
-def _to_runless_evaluation(result: AssetCheckResult) -> AssetCheckEvaluation:
+def to_evaluation(result: AssetCheckResult) -> AssetCheckEvaluation:
+    """Return a result as the event that a sensor or a run reports outside of a run."""
     if result.asset_key is None or result.check_name is None:
         raise TypeError(f"{result} has no asset key or no check name")
     return AssetCheckEvaluation(

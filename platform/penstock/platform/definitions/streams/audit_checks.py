@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dagster import (
     AssetCheckKey,
     AssetCheckResult,
-    AssetChecksDefinition,
     AssetCheckSeverity,
     AssetCheckSpec,
     Definitions,
@@ -36,16 +35,6 @@ def build_definitions(context: DefinitionsContext) -> Definitions:
 
 def build_audit_definitions(streams: Sequence[str], run_audit: AuditRunner) -> Definitions:
     """Build the audit checks, the job that runs all of them, and its schedule."""
-    return build_scheduled_checks(
-        [_build_checks(streams, run_audit)],
-        job=AUDIT_JOB,
-        description="Audit every stream: each record is accounted for, and each result matches its records.",
-        schedule="nightly_audit",
-        cron=NIGHTLY_CRON,
-    )
-
-
-def _build_checks(streams: Sequence[str], run_audit: AuditRunner) -> AssetChecksDefinition:
     specs = [
         AssetCheckSpec(
             ACCOUNTED_FOR_CHECK,
@@ -55,8 +44,14 @@ def _build_checks(streams: Sequence[str], run_audit: AuditRunner) -> AssetChecks
         )
         for stream in streams
     ]
-
-    return build_checks("audits", specs, lambda _context, key: _audit_result(key, run_audit), pool=SPARK_POOL)
+    checks = build_checks("audits", specs, lambda _context, key: _audit_result(key, run_audit), SPARK_POOL)
+    return build_scheduled_checks(
+        [checks],
+        job=AUDIT_JOB,
+        description="Audit every stream: each record is accounted for, and each result matches its records.",
+        schedule="nightly_audit",
+        cron=NIGHTLY_CRON,
+    )
 
 
 def _audit_result(key: AssetCheckKey, run_audit: AuditRunner) -> AssetCheckResult:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dagster import (
-    AssetCheckEvaluation,
     AssetCheckExecutionContext,
+    AssetCheckKey,
     AssetCheckResult,
     AssetChecksDefinition,
     AssetCheckSeverity,
@@ -22,14 +22,13 @@ from dagster import (
     SensorEvaluationContext,
     SensorResult,
     SkipReason,
-    multi_asset_check,
 )
 
 from penstock.engine.host.control import BatchRecord, DesiredRunState
 from penstock.platform.control import ControlStore
 from penstock.platform.control.reports import StreamOverview, read_overview
 from penstock.platform.definitions.asset_keys import stream_key
-from penstock.platform.definitions.scheduled_checks import report_runless
+from penstock.platform.definitions.scheduled_checks import build_joint_checks, to_evaluation
 from penstock.platform.services.alerts import Alert, AlertHandler
 
 SENSOR_INTERVAL_S = 60
@@ -191,7 +190,8 @@ class FreshnessMonitor:
             previous = reported.get(result.key)
             is_changed = previous is None or bool(previous[0]) != result.passed
             if is_changed or now - previous[1] >= REPEAT_INTERVAL_MS:  # type: ignore[index]  # None is a change
-                events.append(_to_evaluation(result))
+                key = AssetCheckKey(stream_key(result.stream), result.check)
+                events.append(to_evaluation(_check_result(key, result)))
                 reported[result.key] = [int(result.passed), now]
             if is_changed and (previous is not None or not result.passed):
                 raise_alert(
@@ -240,36 +240,25 @@ def _build_checks(monitor: FreshnessMonitor) -> AssetChecksDefinition:
         for name, text in descriptions.items()
     ]
 
-    @multi_asset_check(name="freshness", specs=specs, can_subset=True)
-    @report_runless
-    def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
+    def run_selected(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         results = {(result.stream, result.check): result for result in monitor.evaluate_checks()}
         for key in context.selected_asset_check_keys:
-            result = results.get((key.asset_key.path[-1], key.name))
-            yield AssetCheckResult(
-                passed=result is None or result.passed,
-                asset_key=key.asset_key,
-                check_name=key.name,
-                severity=AssetCheckSeverity.WARN,
-                metadata={"state": "should not run"} if result is None else _result_metadata(result),
-            )
+            yield _check_result(key, results.get((key.asset_key.path[-1], key.name)))
 
-    return check
+    return build_joint_checks("freshness", specs, run_selected)
 
 
-def _to_evaluation(result: FreshnessResult) -> AssetCheckEvaluation:
-    return AssetCheckEvaluation(
-        asset_key=stream_key(result.stream),
-        check_name=result.check,
-        passed=result.passed,
-        metadata=_result_metadata(result),
+def _check_result(key: AssetCheckKey, result: FreshnessResult | None) -> AssetCheckResult:
+    return AssetCheckResult(
+        passed=result is None or result.passed,
+        asset_key=key.asset_key,
+        check_name=key.name,
         severity=AssetCheckSeverity.WARN,
+        metadata={"state": "should not run"}
+        if result is None
+        else {"state": result.state, result.check: result.measured_value},
     )
 
 
 def _format_seconds(milliseconds: int) -> str:
     return f"{milliseconds / 1000:,.0f}"
-
-
-def _result_metadata(result: FreshnessResult) -> dict[str, str | float]:
-    return {"state": result.state, result.check: result.measured_value}

@@ -19,16 +19,15 @@ from dagster import (
     SensorDefinition,
     SensorEvaluationContext,
     SkipReason,
-    multi_asset_check,
 )
 
 from penstock.platform.definitions.asset_keys import SPARK_POOL
 from penstock.platform.definitions.context import DefinitionsContext
 from penstock.platform.definitions.scheduled_checks import (
     build_checks,
+    build_joint_checks,
     build_scheduled_checks,
     failed_result,
-    report_runless,
 )
 from penstock.platform.definitions.tables.check_cursor import REPORTED_UNTIL_KEY, read_reported_until
 from penstock.platform.definitions.tables.check_services import (
@@ -89,11 +88,7 @@ def _describe_expectation(expectation: Expectation) -> str:
 
 
 def _build_table_checks(suites: Sequence[Suite], services: CheckServices) -> AssetChecksDefinition:
-    @multi_asset_check(
-        name="expectations_of_tables", specs=_build_specs(suites), can_subset=True, pool=SPARK_POOL
-    )
-    @report_runless
-    def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
+    def run_selected(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         keys = sorted(context.selected_asset_check_keys)
         subjects = list(dict.fromkeys("/".join(key.asset_key.path) for key in keys))
         outcomes = services.check_tables(subjects)
@@ -106,7 +101,7 @@ def _build_table_checks(suites: Sequence[Suite], services: CheckServices) -> Ass
                 else:
                     yield _table_result(key, services.results_since(subject, reported_until), services)
 
-    return check
+    return build_joint_checks("expectations_of_tables", _build_specs(suites), run_selected, SPARK_POOL)
 
 
 def _table_result(

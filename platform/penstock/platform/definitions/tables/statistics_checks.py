@@ -10,7 +10,6 @@ from dagster import (
     AssetCheckExecutionContext,
     AssetCheckKey,
     AssetCheckResult,
-    AssetChecksDefinition,
     AssetCheckSeverity,
     AssetCheckSpec,
     AssetObservation,
@@ -59,18 +58,6 @@ def build_statistics_definitions(
     """Build an hourly check for each table whose suite asks for statistics."""
     if not suites:
         return Definitions()
-    return build_scheduled_checks(
-        [_build_checks(suites, measure, publish_plots)],
-        job=STATISTICS_JOB,
-        description="Measure tables over time, and compare the last interval with earlier ones.",
-        schedule="hourly_statistics",
-        cron=HOURLY_CRON,
-    )
-
-
-def _build_checks(
-    suites: Sequence[Suite], measure: Callable[[str], TableStatistics], publish_plots: PlotPublisher
-) -> AssetChecksDefinition:
     specs = [
         AssetCheckSpec(
             NO_SUDDEN_CHANGE_CHECK,
@@ -79,11 +66,17 @@ def _build_checks(
         )
         for suite in suites
     ]
-
-    return build_checks(
+    checks = build_checks(
         "statistics",
         specs,
         lambda context, key: _statistics_result(context, key, measure, publish_plots),
+    )
+    return build_scheduled_checks(
+        [checks],
+        job=STATISTICS_JOB,
+        description="Measure tables over time, and compare the last interval with earlier ones.",
+        schedule="hourly_statistics",
+        cron=HOURLY_CRON,
     )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dagster import (
     AssetCheckKey,
     AssetCheckResult,
-    AssetChecksDefinition,
     AssetCheckSeverity,
     AssetCheckSpec,
     Definitions,
@@ -36,16 +35,6 @@ def build_definitions(context: DefinitionsContext) -> Definitions:
 
 def build_quarantine_definitions(topics: Sequence[str], read_statuses: StatusReader) -> Definitions:
     """Build an hourly check for each topic's quarantine."""
-    return build_scheduled_checks(
-        [_build_checks(topics, read_statuses)],
-        job=QUARANTINE_JOB,
-        description="Count the quarantined records that wait for a decision.",
-        schedule="hourly_quarantines",
-        cron=HOURLY_CRON,
-    )
-
-
-def _build_checks(topics: Sequence[str], read_statuses: StatusReader) -> AssetChecksDefinition:
     specs = [
         AssetCheckSpec(
             QUARANTINE_EMPTY_CHECK,
@@ -54,8 +43,14 @@ def _build_checks(topics: Sequence[str], read_statuses: StatusReader) -> AssetCh
         )
         for topic in topics
     ]
-
-    return build_checks("quarantines", specs, lambda _context, key: _quarantine_result(key, read_statuses))
+    checks = build_checks("quarantines", specs, lambda _context, key: _quarantine_result(key, read_statuses))
+    return build_scheduled_checks(
+        [checks],
+        job=QUARANTINE_JOB,
+        description="Count the quarantined records that wait for a decision.",
+        schedule="hourly_quarantines",
+        cron=HOURLY_CRON,
+    )
 
 
 def _quarantine_result(key: AssetCheckKey, read_statuses: StatusReader) -> AssetCheckResult:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dagster import (
-    AssetCheckEvaluation,
     AssetCheckExecutionContext,
     AssetCheckResult,
     AssetChecksDefinition,
@@ -17,7 +16,6 @@ from dagster import (
     SensorEvaluationContext,
     SensorResult,
     SkipReason,
-    multi_asset_check,
 )
 
 from penstock.ingestion.contracts import Contract
@@ -25,7 +23,7 @@ from penstock.ingestion.errors import IngestionError
 from penstock.ingestion.topics import TopicChange, TopicPlan, plan_cluster_changes
 from penstock.platform.definitions.asset_keys import topic_key
 from penstock.platform.definitions.context import DefinitionsContext
-from penstock.platform.definitions.scheduled_checks import report_runless
+from penstock.platform.definitions.scheduled_checks import build_joint_checks, to_evaluation
 
 DRIFT_CHECK = "drift"
 SENSOR_INTERVAL_S = 300
@@ -89,21 +87,12 @@ def _build_checks(contracts: Sequence[Contract], plan_topics: TopicPlanner) -> A
         for contract in contracts
     ]
 
-    @multi_asset_check(name="topics", specs=specs, can_subset=True)
-    @report_runless
-    def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
+    def run_selected(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         drift = detect_drift(contracts, plan_topics)
         for key in context.selected_asset_check_keys:
-            topic = key.asset_key.path[-1]
-            yield AssetCheckResult(
-                passed=_is_as_declared(drift, topic),
-                asset_key=key.asset_key,
-                check_name=DRIFT_CHECK,
-                severity=_drift_severity(drift),
-                metadata=_drift_metadata(drift, topic),
-            )
+            yield _drift_result(drift, key.asset_key.path[-1])
 
-    return check
+    return build_joint_checks("topics", specs, run_selected)
 
 
 def _build_sensor(contracts: Sequence[Contract], plan_topics: TopicPlanner) -> SensorDefinition:
@@ -114,7 +103,7 @@ def _build_sensor(contracts: Sequence[Contract], plan_topics: TopicPlanner) -> S
         changed = [topic for topic in current if current[topic] != previous.get(topic)]
         if not changed:
             return SkipReason("No topic changed since the last report")
-        events = [_to_evaluation(drift, topic) for topic in changed]
+        events = [to_evaluation(_drift_result(drift, topic)) for topic in changed]
         return SensorResult(asset_events=events, cursor=json.dumps(current))
 
     return SensorDefinition(
@@ -126,22 +115,14 @@ def _build_sensor(contracts: Sequence[Contract], plan_topics: TopicPlanner) -> S
     )
 
 
-def _to_evaluation(drift: TopicDrift, topic: str) -> AssetCheckEvaluation:
-    return AssetCheckEvaluation(
+def _drift_result(drift: TopicDrift, topic: str) -> AssetCheckResult:
+    return AssetCheckResult(
+        passed=not drift.broker_error and not drift.by_topic[topic],
         asset_key=topic_key(topic),
         check_name=DRIFT_CHECK,
-        passed=_is_as_declared(drift, topic),
+        severity=AssetCheckSeverity.WARN if drift.broker_error else AssetCheckSeverity.ERROR,
         metadata=_drift_metadata(drift, topic),
-        severity=_drift_severity(drift),
     )
-
-
-def _is_as_declared(drift: TopicDrift, topic: str) -> bool:
-    return not drift.broker_error and not drift.by_topic[topic]
-
-
-def _drift_severity(drift: TopicDrift) -> AssetCheckSeverity:
-    return AssetCheckSeverity.WARN if drift.broker_error else AssetCheckSeverity.ERROR
 
 
 def _drift_metadata(drift: TopicDrift, topic: str) -> dict[str, str]:
