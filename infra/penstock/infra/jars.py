@@ -94,11 +94,6 @@ def spark_jars(directory: Path, *jar_sets: str) -> list[Path]:
     return _jar_paths(directory, [jar for jar in read_jar_lock() if jar.jar_set in (jar_sets or ("spark",))])
 
 
-def kafka_jars(directory: Path) -> list[Path]:
-    """Return the jars that the local broker runs from; see ensure_jars for having them."""
-    return _jar_paths(directory, [jar for jar in read_jar_lock() if jar.jar_set == "kafka"])
-
-
 def find_missing_jars(
     directory: Path, jar_sets: Sequence[str] = RUNTIME_JAR_SETS, lock_file: Path = LOCK_FILE
 ) -> list[str]:

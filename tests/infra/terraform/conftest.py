@@ -16,9 +16,9 @@ from penstock.infra.terraform import (
     find_mirrors,
     system_engine,
 )
-from penstock.infra.terraform.engines import SYSTEM_PROGRAMS
 
 MakeWorkspace = Callable[..., TerraformWorkspace]
+SYSTEM_PROGRAMS = ("terraform", "tofu")
 INSTALLED = [program for program in SYSTEM_PROGRAMS if shutil.which(program)]
 
 

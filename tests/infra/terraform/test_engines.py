@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.infra.terraform.conftest import SYSTEM_PROGRAMS
 
 from penstock.infra.terraform import embedded_engine, find_engine, system_engine
-from penstock.infra.terraform.engines import SYSTEM_PROGRAMS
 from penstock.infra.terraform.errors import EngineMissingError, EngineTooOldError
 
 

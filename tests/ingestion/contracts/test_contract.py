@@ -14,12 +14,6 @@ from penstock.ingestion.errors import ContractError
 SENSORS_CONTRACT = load_contract("sensors")
 
 
-def test_the_spark_schema_names_every_field_in_order():
-    assert SENSORS_CONTRACT.to_spark_ddl() == (
-        "`id` STRING, `device` STRING, `site` STRING, `at` BIGINT, `temperature` DOUBLE, `humidity` DOUBLE"
-    )
-
-
 def test_an_inconsistent_contract_is_refused_with_the_field():
     for changes, word in (
         ({"key": "gadget"}, "gadget"),

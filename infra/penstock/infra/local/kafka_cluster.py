@@ -18,7 +18,6 @@ from penstock.infra.local.errors import LocalEnvironmentError
 from penstock.infra.ports import LOCALHOST
 
 VOTER_COUNT = 3
-MAX_BROKERS = 9
 _CONTROLLER_PORT_OFFSET = 10
 _INTERNAL_PORT_OFFSET = 20
 

@@ -19,7 +19,6 @@ from penstock.infra.terraform.errors import EngineMissingError, EngineTooOldErro
 
 MIN_TERRAFORM_VERSION = (1, 6)
 EMBEDDED_ENGINE = "embedded"
-SYSTEM_PROGRAMS = ("terraform", "tofu")
 _VERSION_TIMEOUT_S = 30
 
 

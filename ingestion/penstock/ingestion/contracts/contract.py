@@ -9,7 +9,6 @@ from penstock.ingestion.contracts.field_types import (
     FieldType,
     RecordEncoding,
     parse_type,
-    to_spark_type,
 )
 from penstock.ingestion.errors import ContractError
 
@@ -89,11 +88,3 @@ class Contract:
     def layout_for(self, environment: str) -> TopicLayout:
         """Return the layout for an environment, or the default layout if the environment declares none."""
         return dict(self.environments).get(environment, self.layout)
-
-    def to_spark_ddl(self) -> str:
-        """Return the Spark schema of the value, as DDL.
-
-        Every column is nullable: Spark reads whatever is in the topic, and the contract checks decide what is
-        valid.
-        """
-        return ", ".join(f"`{item.name}` {to_spark_type(item.parsed_type)}" for item in self.fields)

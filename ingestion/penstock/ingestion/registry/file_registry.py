@@ -43,10 +43,6 @@ class FileRegistry:
             self._write_content(content)
             return RegisteredSchema(subject, len(content["subjects"][subject]), schema_id, schema)
 
-    def list_subjects(self) -> tuple[str, ...]:
-        """Return every subject, sorted."""
-        return tuple(sorted(self._read_content()["subjects"]))
-
     def list_versions(self, subject: str) -> tuple[RegisteredSchema, ...]:
         """Return every version of a subject, oldest first."""
         content = self._read_content()

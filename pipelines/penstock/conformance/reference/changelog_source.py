@@ -13,6 +13,7 @@ from penstock.conformance.reference.input_records import (
 from penstock.conformance.reference.number_semantics import canonicalize
 from penstock.conformance.reference.output_rows import Pane
 from penstock.conformance.reference.pane_emission import ReferenceBatchTime
+from penstock.conformance.reference.single_rows import build_only_pane
 from penstock.engine.plan.changelog import PANE_CHANGE_COLUMN, ChangelogWindows
 
 
@@ -44,21 +45,8 @@ class ReferenceChangelogOperator:
         values = (
             (column.name, canonicalize(element.fields.get(column.name))) for column in self.window.columns
         )
-        return Pane(
-            key=(),
-            start=MIN_TIMESTAMP if start is None else start,
-            end=MAX_TIMESTAMP if end is None else end,
-            values=tuple(values),
-            pane_index=0,
-            timing="on_time",
-            on_time_index=0,
-            final=False,
-            kind=kind,
-            records=1,
-            batch=batch_time.batch,
-            clock=batch_time.clock,
-            watermark=batch_time.stream_watermark,
-        )
+        bounds = (MIN_TIMESTAMP if start is None else start, MAX_TIMESTAMP if end is None else end)
+        return build_only_pane((), bounds, values, batch_time, final=False, kind=kind)
 
     def take_late_rows(self) -> list[Any]:
         """Return nothing: no pane is late here."""

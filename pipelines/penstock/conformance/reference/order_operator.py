@@ -11,6 +11,7 @@ from penstock.conformance.reference.order_policies import WindowContents
 from penstock.conformance.reference.order_windows import OrderState, create_order_state, event_time_bounds
 from penstock.conformance.reference.output_rows import Pane
 from penstock.conformance.reference.pane_emission import ReferenceBatchTime
+from penstock.conformance.reference.single_rows import build_only_pane
 from penstock.engine.plan.stages import Stage
 from penstock.engine.windows.order_window import OrderWindow
 
@@ -48,21 +49,13 @@ class ReferenceOrderOperator:
         self, key: tuple[Any, ...], contents: WindowContents, batch_time: ReferenceBatchTime
     ) -> Pane:
         """Return the only pane of a window."""
-        start, end = event_time_bounds(contents)
-        return Pane(
-            key=key,
-            start=start,
-            end=end,
-            values=compute_columns(self.stage.aggregates, contents),
-            pane_index=0,
-            timing="on_time",
-            on_time_index=0,
-            final=True,
-            kind="insert",
+        values = compute_columns(self.stage.aggregates, contents)
+        return build_only_pane(
+            key,
+            event_time_bounds(contents),
+            values,
+            batch_time,
             records=len(contents),
-            batch=batch_time.batch,
-            clock=batch_time.clock,
-            watermark=batch_time.stream_watermark,
             window_number=self.emitted_counts[key],
         )
 

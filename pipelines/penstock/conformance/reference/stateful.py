@@ -14,6 +14,7 @@ from penstock.conformance.reference.input_records import (
 from penstock.conformance.reference.number_semantics import canonicalize
 from penstock.conformance.reference.output_rows import Pane
 from penstock.conformance.reference.pane_emission import ReferenceBatchTime
+from penstock.conformance.reference.single_rows import build_only_pane
 from penstock.engine.functions.stateful import KeyContext, KeyedRecord, OutputRow, Timer
 from penstock.engine.plan.sources import Column
 from penstock.engine.plan.stages import Stage
@@ -151,23 +152,8 @@ class ReferenceStatefulOperator:
             SIDE_OUTPUT_COLUMN: row.output,
             **{name: value for name, value in row.fields.items() if name in output_columns},
         }
-        return Pane(
-            key=key,
-            start=event_time,
-            end=event_time + 1,
-            values=tuple(
-                (column.name, canonicalize(fields.get(column.name))) for column in self.window.columns
-            ),
-            pane_index=0,
-            timing="on_time",
-            on_time_index=0,
-            final=True,
-            kind="insert",
-            records=1,
-            batch=batch_time.batch,
-            clock=batch_time.clock,
-            watermark=batch_time.stream_watermark,
-        )
+        values = ((column.name, canonicalize(fields.get(column.name))) for column in self.window.columns)
+        return build_only_pane(key, (event_time, event_time + 1), values, batch_time)
 
     def take_late_rows(self) -> list[Any]:
         """Return nothing: no record is late for a stateful function."""

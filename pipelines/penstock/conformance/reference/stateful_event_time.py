@@ -14,6 +14,7 @@ from penstock.conformance.reference.input_records import (
 )
 from penstock.conformance.reference.output_rows import LateRow, Pane
 from penstock.conformance.reference.pane_emission import ReferenceBatchTime
+from penstock.conformance.reference.single_rows import build_late_row
 from penstock.conformance.reference.stateful import ReferenceKeyState, ReferenceStatefulOperator
 from penstock.engine.functions.stateful import KeyContext, KeyedRecord, Timer
 
@@ -144,19 +145,3 @@ class ReferenceEventTimeStatefulOperator(ReferenceStatefulOperator):
         """Return and clear the late rows."""
         late_rows, self.late_rows = self.late_rows, []
         return late_rows
-
-
-def build_late_row(element: StageElement, batch_time: ReferenceBatchTime) -> LateRow:
-    """Return the late row of a record; its window has zero length."""
-    window_bounds = (element.time, element.time + 1)
-    missed_by = batch_time.watermark_before - (element.time + 1)
-    return LateRow(
-        element.address,
-        element.key,
-        element.time,
-        *window_bounds,
-        "closed",
-        batch_time.watermark_before,
-        missed_by,
-        batch_time.batch,
-    )

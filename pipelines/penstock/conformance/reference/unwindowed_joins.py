@@ -9,6 +9,7 @@ from penstock.conformance.reference.input_records import RecordAddress, StageEle
 from penstock.conformance.reference.output_rows import LateRow, Pane
 from penstock.conformance.reference.pane_emission import ReferenceBatchTime
 from penstock.conformance.reference.predicates import matches_predicate
+from penstock.conformance.reference.single_rows import build_late_row, build_only_pane
 from penstock.engine.plan.joins import Join
 from penstock.engine.plan.stages import Stage
 from penstock.engine.windows.as_of import AsOf
@@ -51,20 +52,7 @@ class ReferenceUnwindowedJoin:
         ]
         for element in elements:
             if element not in accepted:
-                missed_by = batch_time.watermark_before - (element.time + 1 + self.stage.lateness)
-                window_bounds = (element.time, element.time + 1)
-                self.late_rows.append(
-                    LateRow(
-                        element.address,
-                        element.key,
-                        element.time,
-                        *window_bounds,
-                        "closed",
-                        batch_time.watermark_before,
-                        missed_by,
-                        batch_time.batch,
-                    )
-                )
+                self.late_rows.append(build_late_row(element, batch_time, self.stage.lateness))
         self.buffer += [
             BufferedElement(element) for element in sorted(accepted, key=lambda element: element.address)
         ]
@@ -91,21 +79,8 @@ class ReferenceUnwindowedJoin:
         columns = (
             (column.name, field_or_null(sides[column.input], column.field)) for column in self.join.columns
         )
-        return Pane(
-            key=present[0].key,
-            start=event_time,
-            end=event_time + 1,
-            values=tuple(columns),
-            pane_index=0,
-            timing="on_time",
-            on_time_index=0,
-            final=True,
-            kind="insert",
-            records=len(present),
-            batch=batch_time.batch,
-            clock=batch_time.clock,
-            watermark=batch_time.stream_watermark,
-        )
+        bounds = (event_time, event_time + 1)
+        return build_only_pane(present[0].key, bounds, columns, batch_time, records=len(present))
 
     def take_late_rows(self) -> list[LateRow]:
         """Return and clear the late rows of the batch."""

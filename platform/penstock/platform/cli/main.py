@@ -9,7 +9,7 @@ from penstock.core.errors import PenstockError
 from penstock.platform.cli.lazy_group import LazyGroup
 from penstock.platform.cli.output import format_examples
 
-EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
+EXIT_OK, EXIT_USAGE = 0, 2
 _CLI_PACKAGE = "penstock.platform.cli"
 _COMMAND_MODULES = {
     "up": f"{_CLI_PACKAGE}.up",

@@ -25,13 +25,12 @@ from penstock.engine.tables.table_paths import (
     late_records_path,
     list_owned_paths,
     list_quarantine_paths,
-    list_result_paths,
     stage_ledger_path,
 )
 from penstock.engine.upgrade.definition_changes import DefinitionChange, read_definition_changes
 from penstock.quality.audit.table_integrity import TableRequirements
 from penstock.quality.errors import DamagedTableError, NoBatchesYetError
-from penstock.quality.table_reads import open_table, read_required_rows, read_rows
+from penstock.quality.table_reads import read_required_rows, read_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -110,11 +109,6 @@ class AuditScope:
         return ledger_rows
 
     @property
-    def result_tables(self) -> list[str]:
-        """The paths of the result tables in the warehouse."""
-        return list_result_paths(self.plan)
-
-    @property
     def tables(self) -> list[str]:
         """The paths of all tables of the stream and of its archives in the warehouse."""
         archives = [path for topic in self.topics for path in (records_path(topic), ledger_path(topic))]
@@ -183,10 +177,6 @@ class AuditScope:
         ]
         existing_tables = [table for table in tables_or_none if table is not None]
         return pa.concat_tables(existing_tables) if existing_tables else ADDRESS_SCHEMA.empty_table()
-
-    def is_archived(self, topic: str) -> bool:
-        """Tell whether a topic has an archive."""
-        return open_table(self.warehouse / records_path(topic)) is not None
 
     def outcomes(self) -> Iterator[BatchOutcome]:
         """Return the outcomes in the journal, oldest first. Raises JournalError if it is damaged."""
