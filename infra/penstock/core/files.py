@@ -47,3 +47,8 @@ def file_lock(path: Path, timeout_s: float) -> Iterator[None]:
 
         wait_until(try_lock, timeout_s, f"the lock {path}")
         yield
+
+
+def read_tail(path: Path, lines: int = 15) -> str:
+    """Return the last lines of a log; nothing if the file does not exist."""
+    return "\n".join(path.read_text("utf-8", "replace").splitlines()[-lines:]) if path.exists() else ""

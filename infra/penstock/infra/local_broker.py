@@ -12,6 +12,7 @@ from typing import Self
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from penstock.core.files import read_tail
 from penstock.core.waiting import wait_until
 from penstock.infra.broker import (
     BrokerConfig,
@@ -106,8 +107,7 @@ class LocalBroker:
 
     def read_log_tail(self, lines: int = 60) -> str:
         """Return the end of the broker's log."""
-        text = self.log_file.read_text("utf-8", "replace") if self.log_file.exists() else ""
-        return "\n".join(text.splitlines()[-lines:])
+        return read_tail(self.log_file, lines)
 
     def __enter__(self) -> Self:
         return self.start()

@@ -1,12 +1,10 @@
-"""The rows of a stream ledger: the fates that they count, and how they group by partition."""
+"""The rows of a stream ledger: how they group by partition."""
 
 from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-FATES = ("folded", "late", "quarantined", "duplicate", "filtered")
-"""The fates of a record. Every record that a stream reads has exactly one."""
 LEDGER_ORDER = [
     ("topic", "ascending"),
     ("partition", "ascending"),

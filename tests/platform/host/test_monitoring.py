@@ -11,10 +11,10 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from penstock.engine.batch.accounts import PartitionAccount
+from penstock.engine.batch.accounts import RECORD_FATES, PartitionAccount
 from penstock.engine.host.control import BatchRecord, StreamHealth
 from penstock.engine.host.stream_state import StreamState
-from penstock.platform.host.host_metrics import RECORD_FATES, STREAM_STATES, HostMetrics
+from penstock.platform.host.host_metrics import STREAM_STATES, HostMetrics
 from penstock.platform.settings import load_settings
 
 FOLDER = Path("platform/monitoring")

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.quality.statistics.window_tables import HOUR, UTC, build_windows
 
+from penstock.engine.batch.accounts import RECORD_FATES
 from penstock.engine.batch.record_schemas import LEDGER_SCHEMA
 from penstock.quality.errors import SuiteError
 from penstock.quality.expectations.suite import load_suite
-from penstock.quality.ledger_rows import FATES
 from penstock.quality.statistics import series as series_module
 from penstock.quality.statistics.recent_points import (
     add_missed_share,
@@ -157,7 +157,7 @@ def test_the_missed_share_equals_that_of_a_query(
     assert add_missed_share(points, path.with_name("none"), HOUR) == points
 
 
-some_batches = st.tuples(st.integers(0, 3 * HOUR), *(st.integers(0, 9) for _ in FATES))
+some_batches = st.tuples(st.integers(0, 3 * HOUR), *(st.integers(0, 9) for _ in RECORD_FATES))
 
 
 @settings(deadline=None)
@@ -165,11 +165,16 @@ some_batches = st.tuples(st.integers(0, 3 * HOUR), *(st.integers(0, 9) for _ in 
 def test_fate_figures_equal_those_of_a_query(batches: list[tuple[int, ...]], until: int) -> None:
     nothing = {**dict.fromkeys(LEDGER_SCHEMA.names, 0), "topic": "t"}
     rows = [
-        {**nothing, **dict(zip(FATES, fates, strict=True)), "read": sum(fates), "batch_clock": clock * 1_000}
+        {
+            **nothing,
+            **dict(zip(RECORD_FATES, fates, strict=True)),
+            "read": sum(fates),
+            "batch_clock": clock * 1_000,
+        }
         for clock, *fates in batches
     ]
     ledger = pa.Table.from_pylist(rows, pa.schema([*LEDGER_SCHEMA, pa.field("batch_clock", UTC)]))
-    shares = ", ".join(f"coalesce(sum({fate}) / nullif(sum(read), 0), 0)" for fate in FATES[1:])
+    shares = ", ".join(f"coalesce(sum({fate}) / nullif(sum(read), 0), 0)" for fate in RECORD_FATES[1:])
     queried = (
         duckdb.connect()
         .sql(
@@ -180,7 +185,7 @@ def test_fate_figures_equal_those_of_a_query(batches: list[tuple[int, ...]], unt
         )
         .fetchall()
     )
-    names = ("read", *(f"share_{fate}" for fate in FATES[1:]))
+    names = ("read", *(f"share_{fate}" for fate in RECORD_FATES[1:]))
     expected = [
         StatisticsPoint(at, dict(zip(names, map(float, figures), strict=True))) for at, *figures in queried
     ]

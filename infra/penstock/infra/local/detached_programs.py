@@ -19,6 +19,7 @@ import psutil
 from penstock.core.errors import WaitTimeoutError
 from penstock.core.files import write_atomically
 from penstock.core.waiting import wait_until
+from penstock.infra.process_trees import kill_process, list_descendants
 
 KILL_TIMEOUT_S = 10.0
 
@@ -113,7 +114,7 @@ def stop_program(directory: Path, name: str, timeout_s: float) -> None:
     record = ProgramRecord.read(directory, name)
     process = record.live_process if record else None
     if process is not None:
-        process_tree = [process, *_list_descendants(process)]
+        process_tree = [process, *list_descendants(process)]
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGCONT)  # a paused process does not handle SIGTERM
         _, still_running = psutil.wait_procs([process], timeout=timeout_s)
@@ -127,26 +128,10 @@ def stop_program(directory: Path, name: str, timeout_s: float) -> None:
     record_file(directory, name).unlink(missing_ok=True)
 
 
-def read_log_tail(program: DetachedProgram, lines: int = 15) -> str:
-    """Return the end of the program's log."""
-    text = program.log_file.read_text("utf-8", "replace") if program.log_file.exists() else ""
-    return "\n".join(text.splitlines()[-lines:])
-
-
-def _list_descendants(process: psutil.Process) -> list[psutil.Process]:
-    try:
-        return process.children(recursive=True)
-    except psutil.NoSuchProcess:
-        return []
-
-
 def _kill_process_trees(processes: list[psutil.Process]) -> None:
-    process_tree = {member for process in processes for member in (process, *_list_descendants(process))}
+    process_tree = {member for process in processes for member in (process, *list_descendants(process))}
     for process in process_tree:
-        try:
-            process.kill()
-        except psutil.NoSuchProcess:
-            continue
+        kill_process(process)
     try:
         wait_until(
             lambda: not any(_is_alive(member) for member in process_tree),

@@ -9,7 +9,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from penstock.core.files import file_lock
+from penstock.core.files import file_lock, read_tail
 from penstock.core.waiting import wait_until
 from penstock.infra.broker import BrokerConfig, broker_command, format_storage, server_properties
 from penstock.infra.jars import ensure_jars
@@ -19,7 +19,6 @@ from penstock.infra.local.detached_programs import (
     DetachedProgram,
     ProgramRecord,
     is_program_running,
-    read_log_tail,
     start_program,
     stop_program,
 )
@@ -105,7 +104,7 @@ def _wait_until_caught_up(
         if not is_program_running(program.directory, program.name):
             raise ProgramFailedError(
                 f"Broker {config.node_id} ended while it was started. "
-                f"The end of {program.log_file}:\n{read_log_tail(program)}"
+                f"The end of {program.log_file}:\n{read_tail(program.log_file)}"
             )
         return accepts_connections(LOCALHOST, config.port) and _is_caught_up(
             cluster, config.node_id, broker_count

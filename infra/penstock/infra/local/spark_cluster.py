@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from penstock.core.files import read_tail
 from penstock.core.waiting import wait_until
 from penstock.infra.jars import ensure_jars
 from penstock.infra.java import find_java
@@ -19,7 +20,6 @@ from penstock.infra.local.detached_programs import (
     DetachedProgram,
     ProgramRecord,
     is_program_running,
-    read_log_tail,
     start_program,
     stop_program,
 )
@@ -151,7 +151,7 @@ def _wait_until_ready(program: DetachedProgram, condition: Any, description: str
         if not is_program_running(program.directory, program.name):
             raise ProgramFailedError(
                 f"{program.name} ended while it was started. "
-                f"The end of {program.log_file}:\n{read_log_tail(program)}"
+                f"The end of {program.log_file}:\n{read_tail(program.log_file)}"
             )
         return bool(condition())
 

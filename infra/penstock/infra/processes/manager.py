@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 
 from penstock.core.errors import WaitTimeoutError
-from penstock.core.files import file_lock, write_atomically
+from penstock.core.files import file_lock, read_tail, write_atomically
 from penstock.core.waiting import wait_until
 from penstock.infra.errors import ProcessManagerError, ProgramsNotReadyError
 from penstock.infra.processes.manager_layout import ManagerLayout
@@ -131,9 +131,7 @@ class ProcessManager:
 
     def read_log_tail(self, name: str, lines: int = 40) -> str:
         """Return the end of a program's log; empty if there is none."""
-        path = self.log_file(name)
-        text = path.read_text("utf-8", "replace") if path.exists() else ""
-        return "\n".join(text.splitlines()[-lines:])
+        return read_tail(self.log_file(name), lines)
 
     @contextmanager
     def _lock_operation(self) -> Iterator[None]:

@@ -10,13 +10,14 @@ import struct
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import psutil
 
 from penstock.core.errors import WaitTimeoutError
+from penstock.core.files import read_tail
 from penstock.core.waiting import wait_until
 from penstock.infra.errors import ProcessManagerError
+from penstock.infra.process_trees import kill_process, list_descendants
 from penstock.infra.processes.manager_layout import ManagerLayout
 from penstock.infra.processes.supervisord_client import SupervisordClient
 from penstock.infra.processes.supervisord_config import (
@@ -66,7 +67,7 @@ class SupervisordDaemon:
             self._kill_processes(self._find_strays())
             self._launch()
             if not self._wait_for_answer(START_TIMEOUT_S):
-                log_tail = _read_tail(self._layout.manager_log_file)
+                log_tail = read_tail(self._layout.manager_log_file)
                 self.stop()
                 raise ProcessManagerError(
                     f"The process manager did not start within {START_TIMEOUT_S:g} s. "
@@ -148,31 +149,13 @@ class SupervisordDaemon:
             if process.info["cwd"] == str(self._layout.directory) and (
                 TETHER_MODULE in arguments or SUPERVISORD_MODULE in arguments
             ):
-                strays += [process, *_list_descendants(process)]
+                strays += [process, *list_descendants(process)]
         return strays
 
     def _kill_processes(self, processes: Sequence[psutil.Process]) -> None:
         _, remaining = psutil.wait_procs(processes, timeout=1.0)
         for process in remaining:
-            _kill_process(process)
+            kill_process(process)
         _, remaining = psutil.wait_procs(remaining, timeout=KILL_TIMEOUT_S)
         if remaining:
             raise ProcessManagerError(f"These processes do not end, not even by SIGKILL: {remaining}.")
-
-
-def _list_descendants(process: psutil.Process) -> list[psutil.Process]:
-    try:
-        return process.children(recursive=True)
-    except psutil.NoSuchProcess:
-        return []
-
-
-def _kill_process(process: psutil.Process) -> None:
-    try:
-        process.kill()
-    except psutil.NoSuchProcess:
-        return
-
-
-def _read_tail(path: Path, lines: int = 15) -> str:
-    return "\n".join(path.read_text("utf-8", "replace").splitlines()[-lines:]) if path.exists() else ""

@@ -2,6 +2,11 @@
 
 from dataclasses import dataclass
 
+RECORD_FATES = ("folded", "late", "quarantined", "duplicate", "filtered")
+"""The fates of a record. Every record that a batch reads has exactly one."""
+ACCOUNT_COUNTS = ("read", *RECORD_FATES)
+"""The counts of an account."""
+
 
 @dataclass(frozen=True)
 class PartitionAccount:

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from penstock.core.clock import Clock
 from penstock.core.files import write_atomically
+from penstock.core.progress import ProgressReporter
 from penstock.engine.batch.accounts import PartitionAccount
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.batch.journal import BatchJournal
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 REPLAY_KIND = "replay"
-ProgressReporter = Callable[[str], None]
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ def run() -> int:
     A second host takes over the streams that the first one releases. The setting `spark.launch` decides how
     Spark starts: in this process or with spark-submit.
     """
-    from penstock.platform.launch import launch_host
+    from penstock.platform.launch.launcher import launch_host
     from penstock.platform.logging_setup import configure_logging
 
     settings = current_settings()

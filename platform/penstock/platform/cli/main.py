@@ -2,11 +2,12 @@
 
 import os
 import sys
+from collections.abc import Mapping
+from importlib import import_module
 
 import click
 
 from penstock.core.errors import PenstockError
-from penstock.platform.cli.lazy_group import LazyGroup
 from penstock.platform.cli.output import format_examples
 
 EXIT_OK, EXIT_USAGE = 0, 2
@@ -37,6 +38,26 @@ _COMMAND_MODULES = {
     "transcript": f"{_CLI_PACKAGE}.transcript",
     "completion": f"{_CLI_PACKAGE}.completion",
 }
+
+
+class LazyGroup(click.Group):
+    """Imports a command's module on first use; `modules` maps each name to the module that defines `command`."""
+
+    def __init__(self, *, modules: Mapping[str, str], **attributes: object) -> None:
+        super().__init__(**attributes)  # type: ignore[arg-type]  # the arguments of click.Group
+        self._modules = modules
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """List every command in the order of `modules`: the most common commands come first."""
+        return [*self._modules, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load the command with that name."""
+        if cmd_name not in self._modules:
+            return super().get_command(ctx, cmd_name)
+        command = import_module(self._modules[cmd_name]).command
+        assert isinstance(command, click.Command)
+        return command
 
 
 @click.command(

@@ -14,6 +14,8 @@ from typing import Any
 
 import click
 
+from penstock.core.progress import ProgressReporter
+
 Row = Sequence[object]
 
 
@@ -103,7 +105,7 @@ class StepPrinter:
         self._clock = clock
 
     @contextmanager
-    def step(self, description: str) -> Iterator[Callable[[str], None]]:
+    def step(self, description: str) -> Iterator[ProgressReporter]:
         """Show a step while its block runs; yield the function that reports its progress."""
         started_s = self._clock()
         if sys.stderr.isatty():
@@ -124,7 +126,7 @@ class StepPrinter:
 
 
 @contextmanager
-def _show_spinner(description: str) -> Iterator[Callable[[str], None]]:
+def _show_spinner(description: str) -> Iterator[ProgressReporter]:
     from rich.console import Console
 
     with Console(stderr=True).status(description) as status:

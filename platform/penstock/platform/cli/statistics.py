@@ -1,7 +1,6 @@
 """`penstock statistics`: show a table's metrics by interval, and sudden changes."""
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 
 import click
 
@@ -36,6 +35,7 @@ def command(table: str, limit: int, as_json: bool) -> int:
     """
     from penstock.platform.services.statistics import measure_table, publish_statistics
     from penstock.quality.statistics.change_detection import MAX_PREVIOUS_INTERVALS
+    from penstock.quality.statistics.plots import format_time
 
     settings = current_settings()
     statistics = measure_table(settings, table, max(limit, MAX_PREVIOUS_INTERVALS + 1))
@@ -45,7 +45,7 @@ def command(table: str, limit: int, as_json: bool) -> int:
     for points in (statistics.window_points, statistics.fate_points):
         names = list(points[-1].figures) if points else []
         rows = [
-            [_format_time(point.at_ms), *(f"{point.figures[name]:g}" for name in names)]
+            [format_time(point.at_ms), *(f"{point.figures[name]:g}" for name in names)]
             for point in points[-limit:]
         ]
         print_table(["from", *names], rows, empty="no complete interval yet")
@@ -54,7 +54,3 @@ def command(table: str, limit: int, as_json: bool) -> int:
         click.secho(f"sudden change: {change}", fg="red")
     click.echo(f"plots: {publish_statistics(settings, statistics)}")
     return 1 if statistics.changes else 0
-
-
-def _format_time(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M")

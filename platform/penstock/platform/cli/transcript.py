@@ -2,13 +2,14 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from penstock.core.progress import ProgressReporter
 from penstock.platform.cli.command_context import current_settings
 from penstock.platform.cli.output import format_examples, print_json_line
 
@@ -74,7 +75,7 @@ def run(files: tuple[Path, ...], engine: str, ids: tuple[str, ...], as_json: boo
 
 
 @contextmanager
-def _open_engine(name: str, report_progress: Callable[[str], None]) -> "Iterator[ConformanceEngine]":
+def _open_engine(name: str, report_progress: ProgressReporter) -> "Iterator[ConformanceEngine]":
     from penstock.conformance import ReferenceEngine
 
     if name == "reference":
@@ -98,7 +99,7 @@ def _collect_malformed(
 
 
 def _report_count(
-    verdicts: "Iterator[CaseVerdict]", report_progress: Callable[[str], None], case_count: int
+    verdicts: "Iterator[CaseVerdict]", report_progress: ProgressReporter, case_count: int
 ) -> "Iterator[CaseVerdict]":
     for number, verdict in enumerate(verdicts, 1):
         report_progress(f"{number} of {case_count}")
@@ -106,7 +107,7 @@ def _report_count(
 
 
 @contextmanager
-def _show_progress(case_count: int) -> Iterator[Callable[[str], None]]:
+def _show_progress(case_count: int) -> Iterator[ProgressReporter]:
     """Show the progress if stderr is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _text: None

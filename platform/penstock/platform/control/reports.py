@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy import Select, case, func, select
 
+from penstock.engine.batch.accounts import ACCOUNT_COUNTS
 from penstock.engine.host.control import BatchRecord, DesiredState, Lease, StreamBacklog, StreamHealth
 from penstock.platform.control.row_mapping import (
-    ACCOUNT_COUNTS,
     PANE_TIMINGS,
     from_batch_row,
     to_stream_health,

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from penstock.engine.batch.accounts import PartitionAccount
+from penstock.engine.batch.accounts import ACCOUNT_COUNTS, PartitionAccount
 from penstock.engine.host.control import BatchRecord, StreamHealth
 from penstock.engine.host.stream_state import StreamState
 
-ACCOUNT_COUNTS = ("read", "folded", "late", "quarantined", "duplicate", "filtered")
 PANE_TIMINGS = ("early", "on_time", "late", "retract", "replaced")
 
 

@@ -3,7 +3,7 @@
 An apply needs the id of a plan that was shown (the plan job logs it) and approved.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -28,11 +28,7 @@ from dagster import (
     TableRecord,
     TableSchema,
     asset_check,
-    config_mapping,
     define_asset_job,
-    graph,
-    in_process_executor,
-    op,
 )
 from dagster import AssetChecksDefinition as Check
 
@@ -41,6 +37,7 @@ from penstock.infra.environments import Environment, EnvironmentCatalog, Environ
 from penstock.infra.environments.errors import NotAppliedError
 from penstock.infra.terraform import ResourceChange, TerraformPlan
 from penstock.infra.terraform.errors import StateLockedError
+from penstock.platform.definitions.config_job import build_config_job
 from penstock.platform.definitions.context import DefinitionsContext
 
 EnvironmentOpener = Callable[[str], Environment]
@@ -164,73 +161,53 @@ def _build_jobs(names: Sequence[str], environment_context: EnvironmentContext) -
     destroy_field = Field(bool, default_value=False, description="plan the removal of everything")
     approver_field = Field(str, description="name of the approver; Dagster has no users to verify it against")
 
-    def run_plan(context: OpExecutionContext, values: Mapping[str, str]) -> None:
+    def run_plan(context: OpExecutionContext) -> None:
+        values = context.op_config
         terraform_plan = environment_context.open_environment(values["environment"]).plan(
             destroy=bool(values["destroy"])
         )
         context.add_output_metadata(_plan_metadata(terraform_plan))
         context.log.info("Plan %s: %s", terraform_plan.plan_id, terraform_plan)
 
-    def run_approve(context: OpExecutionContext, values: Mapping[str, str]) -> None:
+    def run_approve(context: OpExecutionContext) -> None:
+        values = context.op_config
         approver = f"{values['by']} (entered in run {context.run_id})"
         approval = environment_context.open_environment(values["environment"]).approve(
             values["plan"], approver, environment_context.now()
         )
         context.log.info("Plan %s approved by %s", approval.plan_id, approval.approver)
 
-    def run_apply(context: OpExecutionContext, values: Mapping[str, str]) -> None:
-        environment = environment_context.open_environment(values["environment"])
+    def run_apply(context: OpExecutionContext) -> None:
+        environment = environment_context.open_environment(context.op_config["environment"])
         log_info = context.log.info
-        environment.apply(values["plan"], require_approval=True, on_event=lambda event: log_info("%s", event))
+        environment.apply(
+            context.op_config["plan"], require_approval=True, on_event=lambda event: log_info("%s", event)
+        )
         if environment.workspace.list_resources():
             for materialization in _build_materializations(environment.name, environment.read_outputs()):
                 context.log_event(materialization)
 
-    yield _build_job(
-        "plan",
+    yield build_config_job(
+        "environment_plan",
+        "plan_environment",
         "Plan the changes of an environment and show them.",
+        {"environment": name_field, "destroy": destroy_field},
         run_plan,
-        environment=name_field,
-        destroy=destroy_field,
     )
-    yield _build_job(
-        "approve",
+    yield build_config_job(
+        "environment_approve",
+        "approve_environment",
         "Approve a plan.",
+        {"environment": name_field, "plan": plan_field, "by": approver_field},
         run_approve,
-        environment=name_field,
-        plan=plan_field,
-        by=approver_field,
     )
-    yield _build_job(
-        "apply",
+    yield build_config_job(
+        "environment_apply",
+        "apply_environment",
         "Apply an approved plan.",
+        {"environment": name_field, "plan": plan_field},
         run_apply,
-        environment=name_field,
-        plan=plan_field,
     )
-
-
-def _build_job(
-    verb: str,
-    description: str,
-    run_step: Callable[[OpExecutionContext, Mapping[str, str]], None],
-    **schema: Field,
-) -> JobDefinition:
-    op_name = f"{verb}_environment"
-
-    @op(name=op_name, description=description, config_schema=schema)
-    def environment_op(context: OpExecutionContext) -> None:
-        run_step(context, context.op_config)
-
-    @graph(name=f"environment_{verb}", description=description)
-    def job_graph() -> None:
-        environment_op()
-
-    @config_mapping(config_schema=schema)
-    def map_config(values: dict[str, object]) -> dict[str, object]:
-        return {"ops": {op_name: {"config": values}}}
-
-    return job_graph.to_job(config=map_config, executor_def=in_process_executor)
 
 
 def _build_materializations(name: str, outputs: EnvironmentOutputs) -> Iterator[AssetMaterialization]:

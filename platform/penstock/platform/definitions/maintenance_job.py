@@ -15,13 +15,13 @@ from dagster import (
 )
 
 from penstock.core.clock import now_ms
+from penstock.core.progress import ProgressReporter
 from penstock.platform.definitions.config_job import build_config_job
 from penstock.platform.definitions.context import DefinitionsContext
 from penstock.platform.maintenance import run_maintenance
 from penstock.platform.maintenance.maintenance_run import MaintenanceAction
 
 DESCRIPTION = "Merge small files, and remove what its retention time no longer covers."
-ProgressReporter = Callable[[str], None]
 MaintenanceRunner = Callable[[DagsterInstance, ProgressReporter, bool], list[MaintenanceAction]]
 
 

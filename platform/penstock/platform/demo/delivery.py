@@ -1,13 +1,14 @@
 """Delivery of records to the topics of a demonstration, with the ledgered producer."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import Any
 
 from penstock.core.clock import now_ms
+from penstock.core.progress import ProgressReporter
 from penstock.engine.batch.intent import OffsetRange
 from penstock.ingestion.contracts import Contract, json_codec
 from penstock.ingestion.feed import Feed
@@ -68,7 +69,7 @@ def deliver_records(
     timed_records: Sequence[TimedRecord],
     start_offsets: Mapping[PartitionKey, int],
     folder: Path,
-    report_progress: Callable[[str], None],
+    report_progress: ProgressReporter,
 ) -> dict[PartitionKey, list[int]]:
     """Send records in order, and return the send times by partition and offset.
 

@@ -1,7 +1,7 @@
 """One demonstration: feed the topics, run the pipeline in batches of simulated time, and collect the results."""
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from deltalake import DeltaTable
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.core.names import explain_unknown_name
+from penstock.core.progress import ProgressReporter
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.diagrams import StageRunData
@@ -37,8 +38,6 @@ from penstock.platform.services.stream_catalog import load_plan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-ProgressReporter = Callable[[str], None]
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.core.names import explain_unknown_name
+from penstock.core.progress import ProgressReporter
 from penstock.engine.diagrams import build_scene, render_pane_diagram
 from penstock.infra.jars import ensure_jars
 from penstock.infra.local_broker import LocalBroker
 from penstock.pipelines import catalog
-from penstock.platform.demo.demo_run import DemoResult, ProgressReporter, run_demo
+from penstock.platform.demo.demo_run import DemoResult, run_demo
 from penstock.platform.demo.pipeline_page import render_page
 from penstock.platform.errors import UnknownStreamError
 from penstock.platform.services.command_spark import open_command_spark

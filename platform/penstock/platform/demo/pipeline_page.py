@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.engine.batch.accounts import ACCOUNT_COUNTS
 from penstock.engine.explain import explain
 from penstock.engine.plan.columns import stage_value_columns
 from penstock.engine.tables.timestamp_clamping import clamp_timestamps
@@ -17,7 +18,6 @@ from penstock.platform.services.stream_catalog import load_plan
 
 MAX_ROWS = 8
 MIN_TIME = datetime.min.replace(tzinfo=UTC)
-ACCOUNT_FIELDS = ("read", "folded", "late", "quarantined", "duplicate", "filtered")
 PANE_TIMINGS = ("early", "on_time", "late", "retract")
 
 
@@ -101,7 +101,7 @@ def select_newest_rows(result: DemoResult) -> tuple[list[str], list[list[Any]]]:
 def describe_accounts(result: DemoResult) -> str:
     """Format the number of records by outcome and of panes by timing."""
     accounts = [account for outcome in result.outcomes for account in outcome.accounts]
-    fates = [(fate, sum(getattr(account, fate) for account in accounts)) for fate in ACCOUNT_FIELDS]
+    fates = [(fate, sum(getattr(account, fate) for account in accounts)) for fate in ACCOUNT_COUNTS]
     fates_text = ", ".join(f"{count:,} {fate}" for fate, count in fates if count or fate == "late")
     pane_counts = [
         (timing, sum(outcome.panes.get(timing, 0) for outcome in result.outcomes)) for timing in PANE_TIMINGS

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from penstock.engine.batch.accounts import RECORD_FATES
 from penstock.engine.host.control import BatchRecord, StreamHealth
 from penstock.engine.host.stream_state import StreamState
 
-RECORD_FATES = ("folded", "late", "quarantined", "duplicate", "filtered")
 WHOLE_BATCH_PART = "whole"
 """The `part` label of the duration of a whole batch."""
 

@@ -1,11 +1,12 @@
 """One round of maintenance. It can run at any time beside running streams, and again after a failure."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.core.progress import ProgressReporter
 from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.storage import StoragePath
 from penstock.engine.stream_folders import resolve_stream_folder
@@ -40,7 +41,7 @@ def run_maintenance(
     store: ControlStore,
     instance: "DagsterInstance | None",
     now_ms: int,
-    report_progress: Callable[[str], None] = lambda _: None,
+    report_progress: ProgressReporter = lambda _: None,
     *,
     dry_run: bool = False,
 ) -> list[MaintenanceAction]:

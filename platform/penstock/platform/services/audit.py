@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.core.clock import now_ms
+from penstock.core.progress import ProgressReporter
 from penstock.engine.archive.archive_names import archive_name, is_compacted
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.host.control import BatchRecord
@@ -28,8 +29,6 @@ from penstock.quality.audit.verdict import AuditReport
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-ProgressReporter = Callable[[str], None]
 
 
 def audit_stream(

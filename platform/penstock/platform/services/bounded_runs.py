@@ -1,6 +1,6 @@
 """Runs of pipelines over stored records."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 import pyarrow.compute as pc
 
 from penstock.core.clock import now_ms
+from penstock.core.progress import ProgressReporter
 from penstock.engine.archive.archive_names import records_path
+from penstock.engine.batch.accounts import ACCOUNT_COUNTS
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
 from penstock.engine.plan.sources import FileFormat, FileOrigin, PlanSource
@@ -33,8 +35,6 @@ from penstock.quality.quarantine.replayed_records import ReplayedRecords
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ACCOUNT_FIELDS = ("read", "folded", "late", "quarantined", "duplicate", "filtered")
-
 
 @dataclass(frozen=True)
 class BoundedRunResult:
@@ -57,7 +57,7 @@ def run_over_stored_records(
     origin: str | None,
     name: str | None,
     records_per_batch: int | None,
-    report_progress: Callable[[str], None],
+    report_progress: ProgressReporter,
     day: date | None = None,
 ) -> BoundedRunResult:
     """Run a pipeline of the catalog over stored records.
@@ -72,9 +72,7 @@ def run_over_stored_records(
     )
     check_run_name(run_name)
     plan = load_plan(stream) if origin is None else replace_sources(load_plan(stream), origin)
-    run_path = Path("runs", stream, run_name)
-    warehouse = settings.warehouse_path / run_path
-    config = build_run_config(settings, settings.home / run_path, warehouse, records_per_batch)
+    config = build_named_run_config(settings, stream, run_name, records_per_batch)
     with open_command_spark(settings, f"run-{stream}", report_progress) as session:
         report_progress("counting records")
         input_sources = [
@@ -83,16 +81,39 @@ def run_over_stored_records(
             else open_stored_source(session, source, settings)
             for source in plan.sources
         ]
-        union_source = UnionSource(input_sources)
-        run_bounded(
-            plan,
-            session,
-            union_source,
-            config,
-            now_ms,
-            lambda outcome, count: report_progress(f"batch {outcome.batch_id + 1} of {count}"),
+        return run_and_read_result(
+            plan, run_name, session, UnionSource(input_sources), config, report_progress
         )
-    return read_run_result(plan, stream, run_name, config.warehouse)
+
+
+def build_named_run_config(
+    settings: Settings, stream: str, run_name: str, records_per_batch: int | None
+) -> BoundedRunConfig:
+    """Return the configuration of a run whose results are in runs/STREAM/NAME of the warehouse."""
+    run_path = Path("runs", stream, run_name)
+    return build_run_config(
+        settings, settings.home / run_path, settings.warehouse_path / run_path, records_per_batch
+    )
+
+
+def run_and_read_result(
+    plan: Plan,
+    run_name: str,
+    session: "SparkSession",
+    source: BoundedSource,
+    config: BoundedRunConfig,
+    report_progress: ProgressReporter,
+) -> BoundedRunResult:
+    """Run a plan over a source to its end, and return the result."""
+    run_bounded(
+        plan,
+        session,
+        source,
+        config,
+        now_ms,
+        lambda outcome, count: report_progress(f"batch {outcome.batch_id + 1} of {count}"),
+    )
+    return read_run_result(plan, run_name, config.warehouse)
 
 
 def check_run_name(name: str) -> None:
@@ -155,7 +176,7 @@ def open_archived_day(
     return ArchiveSource(rows, source.name)
 
 
-def read_run_result(plan: Plan, stream: str, name: str, warehouse: StoragePath) -> BoundedRunResult:
+def read_run_result(plan: Plan, name: str, warehouse: StoragePath) -> BoundedRunResult:
     """Read the result of a completed run from its tables."""
     delta_tables = {
         f"{table_entry.kind}/{table_entry.name}": open_delta_table(table_entry.path)
@@ -163,9 +184,9 @@ def read_run_result(plan: Plan, stream: str, name: str, warehouse: StoragePath) 
     }
     ledger = delta_tables[f"ledger/{plan.name}"].to_pyarrow_table()
     return BoundedRunResult(
-        stream,
+        plan.name,
         name,
         str(warehouse),
         {address: table.count() for address, table in delta_tables.items()},
-        {account: pc.sum(ledger.column(account)).as_py() or 0 for account in ACCOUNT_FIELDS},
+        {account: pc.sum(ledger.column(account)).as_py() or 0 for account in ACCOUNT_COUNTS},
     )

@@ -1,11 +1,12 @@
 """A Spark session for the duration of one command."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from penstock.core.errors import WaitTimeoutError
+from penstock.core.progress import ProgressReporter
 from penstock.core.waiting import wait_until
 from penstock.platform.errors import NoExecutorError
 from penstock.platform.settings import Settings
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_command_spark(
-    settings: Settings, name: str, report_progress: Callable[[str], None] = lambda _: None
+    settings: Settings, name: str, report_progress: ProgressReporter = lambda _: None
 ) -> "Iterator[SparkSession]":
     """Open a session configured like the host's, after downloading missing jars.
 

@@ -1,11 +1,12 @@
 """Erasure of a key from a stream's state, whether the stream runs or not."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.core.clock import now_ms
+from penstock.core.progress import ProgressReporter
 from penstock.engine.stream_folders import refuse_unfinished_switch, resolve_stream_folder
 from penstock.platform.services.stream_catalog import check_pipeline_exists, load_plan
 from penstock.platform.services.stream_hold import hold_stream
@@ -44,7 +45,7 @@ def erase_key(
     settings: Settings,
     store: "ControlStore",
     request: KeyErasureRequest,
-    report_progress: Callable[[str], None],
+    report_progress: ProgressReporter,
 ) -> tuple[int, "ErasureAccount"]:
     """Erase a key. Returns the batch that erased it and its account; a running stream resumes afterwards."""
     from penstock.engine.erasure.key_erasure import ErasureRequest, ErasureTarget, erase_key_state

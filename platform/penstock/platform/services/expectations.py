@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from penstock.core.clock import now_ms
 from penstock.core.names import explain_unknown_name
+from penstock.core.progress import ProgressReporter
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.plan import Plan
 from penstock.engine.spark.parse.row_checks import CHECK_REASON_PREFIX
@@ -19,7 +20,6 @@ from penstock.pipelines import catalog
 from penstock.platform.control import open_control_store
 from penstock.platform.host.quality_pages import quality_folder
 from penstock.platform.lineage.suite_metadata import describe_columns, find_owner
-from penstock.platform.services.audit import ProgressReporter
 from penstock.platform.services.command_spark import open_command_spark
 from penstock.platform.services.stream_catalog import load_valid_plans
 from penstock.platform.settings import Settings

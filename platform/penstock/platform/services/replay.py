@@ -1,14 +1,15 @@
 """Replays of a stream's history, for the command line and Dagster's job."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.core.clock import now_ms
-from penstock.engine.batch.accounts import PartitionAccount
+from penstock.core.progress import ProgressReporter
+from penstock.engine.batch.accounts import ACCOUNT_COUNTS, PartitionAccount
 from penstock.platform.errors import RunNameError, UnknownOriginError
 from penstock.platform.services.stream_catalog import check_pipeline_exists, reload_plan
 from penstock.platform.services.stream_hold import hold_stream
@@ -80,10 +81,11 @@ def parse_replay_start(text: str) -> ReplayStart:
 
 
 def replay_stream(
-    settings: Settings, store: "ControlStore", request: ReplayRequest, report_progress: Callable[[str], None]
+    settings: Settings, store: "ControlStore", request: ReplayRequest, report_progress: ProgressReporter
 ) -> ReplayResult:
     """Run a stream's history again; replace the stream's results with the new ones, or keep both."""
     from penstock.engine.stream_folders import read_unfinished_switch
+    from penstock.platform.services.bounded_runs import build_named_run_config, run_and_read_result
     from penstock.platform.services.command_spark import open_command_spark
 
     start = parse_replay_start(request.start)
@@ -102,7 +104,9 @@ def replay_stream(
             return _replay_and_switch(
                 settings, store, request, run_name, plan, session, source, report_progress
             )
-        return _replay_beside(settings, request, run_name, plan, session, source, report_progress)
+        config = build_named_run_config(settings, request.stream, run_name, request.records_per_batch)
+        run_result = run_and_read_result(plan, run_name, session, source, config, report_progress)
+        return ReplayResult(request.stream, run_name, run_result.tables, None, run_result.accounts)
 
 
 def _check_replay_name(settings: Settings, stream: str, name: str, *, switch: bool) -> None:
@@ -175,7 +179,7 @@ def _replay_and_switch(
     plan: "Plan",
     session: "SparkSession",
     source: "BoundedSource",
-    report_progress: Callable[[str], None],
+    report_progress: ProgressReporter,
 ) -> ReplayResult:
     from penstock.engine.history.replay import ReplayPaths, StreamReplay, sum_ledger
     from penstock.engine.host.control_reporter import to_batch_record
@@ -202,37 +206,5 @@ def _replay_and_switch(
     )
 
 
-def _replay_beside(
-    settings: Settings,
-    request: ReplayRequest,
-    run_name: str,
-    plan: "Plan",
-    session: "SparkSession",
-    source: "BoundedSource",
-    report_progress: Callable[[str], None],
-) -> ReplayResult:
-    from penstock.engine.history.bounded_run import run_bounded
-    from penstock.platform.services.bounded_runs import build_run_config, read_run_result
-
-    run_path = Path("runs", request.stream, run_name)
-    config = build_run_config(
-        settings, settings.home / run_path, settings.warehouse_path / run_path, request.records_per_batch
-    )
-    run_bounded(
-        plan,
-        session,
-        source,
-        config,
-        now_ms,
-        lambda outcome, count: report_progress(f"batch {outcome.batch_id + 1} of {count}"),
-    )
-    run_result = read_run_result(plan, request.stream, run_name, config.warehouse)
-    return ReplayResult(request.stream, run_name, run_result.tables, None, run_result.accounts)
-
-
 def _sum_accounts(accounts: tuple[PartitionAccount, ...]) -> dict[str, int]:
-    account_fields = ("read", "folded", "late", "quarantined", "duplicate", "filtered")
-    return {
-        account_field: sum(getattr(account, account_field) for account in accounts)
-        for account_field in account_fields
-    }
+    return {name: sum(getattr(account, name) for account in accounts) for name in ACCOUNT_COUNTS}

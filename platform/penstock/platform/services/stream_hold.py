@@ -4,7 +4,7 @@ Before the drain, the desired state is written to a file next to the stream's fo
 the next operation and `penstock status` find it there.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from penstock.core.clock import now_ms
 from penstock.core.files import write_atomically
 from penstock.core.periodic import run_periodically
+from penstock.core.progress import ProgressReporter
 from penstock.engine.errors import JournalError
 from penstock.engine.host.control import DesiredRunState, DesiredState
 from penstock.engine.host.leases import LeaseKeeper
@@ -40,7 +41,7 @@ class StreamHold(msgspec.Struct, frozen=True):
 
 @contextmanager
 def hold_stream(
-    store: "ControlStore", streams: Path, stream: str, operation: str, report_progress: Callable[[str], None]
+    store: "ControlStore", streams: Path, stream: str, operation: str, report_progress: ProgressReporter
 ) -> "Iterator[WriteFence]":
     """Drain a stream and hold its lease; restore its desired state afterwards.
 

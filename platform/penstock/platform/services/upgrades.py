@@ -1,10 +1,10 @@
 """Upgrades of streams to a changed pipeline: the plan, its cost, and its application."""
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.core.progress import ProgressReporter
 from penstock.engine.stream_folders import resolve_stream_folder
 from penstock.engine.upgrade.upgrade_class import PlanUpgrade, UpgradeClass
 from penstock.platform.errors import UpgradeRefusedError
@@ -96,7 +96,7 @@ def plan_upgrade(settings: Settings, store: "ControlStore", request: UpgradeRequ
 
 
 def upgrade_stream(
-    settings: Settings, store: "ControlStore", request: UpgradeRequest, report_progress: Callable[[str], None]
+    settings: Settings, store: "ControlStore", request: UpgradeRequest, report_progress: ProgressReporter
 ) -> UpgradePlan:
     """Upgrade a stream to its current pipeline; return the upgrade plan. A stopped stream stays stopped.
 
@@ -152,7 +152,7 @@ def check_upgrade_accepted(upgrade_plan: UpgradePlan, accepted_class: UpgradeCla
 
 
 def _migrate_stream(
-    settings: Settings, store: "ControlStore", request: UpgradeRequest, report_progress: Callable[[str], None]
+    settings: Settings, store: "ControlStore", request: UpgradeRequest, report_progress: ProgressReporter
 ) -> None:
     from penstock.engine.host.control_reporter import to_batch_record
     from penstock.engine.operators.stage_graph import compile_graph

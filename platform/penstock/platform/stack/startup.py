@@ -1,12 +1,13 @@
 """Starting the local stack: check the machine, start programs in order, roll back on failure."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Protocol
 
 from penstock.core.clock import now_ms
 from penstock.core.names import explain_unknown_name
+from penstock.core.progress import ProgressReporter
 from penstock.engine.host.control import DesiredRunState
 from penstock.infra.broker import format_storage
 from penstock.infra.jars import RUNTIME_JAR_SETS, ensure_jars
@@ -28,7 +29,7 @@ from penstock.platform.stack.programs import broker_config, stack_programs
 class StartupProgress(Protocol):
     """Shows the progress of a start. The function that a step yields takes details."""
 
-    def step(self, description: str) -> AbstractContextManager[Callable[[str], None]]:
+    def step(self, description: str) -> AbstractContextManager[ProgressReporter]:
         """Show one step from start to end."""
 
     def report_skipped(self, description: str) -> None:

@@ -5,10 +5,9 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from penstock.engine.batch.accounts import PartitionAccount
+from penstock.engine.batch.accounts import RECORD_FATES, PartitionAccount
 from penstock.engine.host.control import BatchRecord
 from penstock.quality.audit.verdict import AuditDifference
-from penstock.quality.ledger_rows import FATES
 
 AccountCounts = Mapping[str, int]
 AccountsByPartition = Mapping[tuple[int, str, int], AccountCounts]
@@ -17,7 +16,7 @@ AccountsByPartition = Mapping[tuple[int, str, int], AccountCounts]
 BATCH_FIELDS = {"clock_ms": "time is", "watermark_ms": "watermark is", "panes": "panes are"}
 """The compared fields of a batch."""
 
-ACCOUNT_FIELDS = ("start", "end", "read", *FATES)
+ACCOUNT_FIELDS = ("start", "end", "read", *RECORD_FATES)
 
 
 def accounts_from_batches(batches: Iterable[tuple[int, Sequence[PartitionAccount]]]) -> AccountsByPartition:

@@ -10,6 +10,7 @@ from itertools import product
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.engine.batch.accounts import RECORD_FATES
 from penstock.engine.errors import JournalError
 from penstock.engine.host.control_reporter import to_batch_record
 from penstock.engine.plan import Stage, StatefulFunction
@@ -30,7 +31,7 @@ from penstock.quality.audit.scope import AuditScope
 from penstock.quality.audit.side_tables import ADDRESS_COLUMNS, check_side_table
 from penstock.quality.audit.table_integrity import check_table_files
 from penstock.quality.audit.verdict import AuditDifference, AuditVerdict, judge_differences, unproven_verdict
-from penstock.quality.ledger_rows import FATES, group_by_partition
+from penstock.quality.ledger_rows import group_by_partition
 from penstock.quality.quarantine.decisions import DecisionLog
 from penstock.quality.quarantine.quarantined_records import read_quarantine
 from penstock.quality.quarantine.record_status import build_statuses, count_states, read_delivered_addresses
@@ -86,8 +87,8 @@ def check_offset_ranges(scope: AuditScope) -> AuditVerdict:
 
 def check_accounts(scope: AuditScope) -> AuditVerdict:
     """Every record that was read has exactly one fate."""
-    counts = {name: pc.sum(scope.ledger.column(name)).as_py() or 0 for name in ("read", *FATES)}
-    fates_text = " + ".join(f"{counts[name]:,} {name}" for name in FATES)
+    counts = {name: pc.sum(scope.ledger.column(name)).as_py() or 0 for name in ("read", *RECORD_FATES)}
+    fates_text = " + ".join(f"{counts[name]:,} {name}" for name in RECORD_FATES)
     differences = one_after_another.from_iterable(
         label_stage(scope, stage, check_sums(scope.stage_ledger(stage))) for stage in scope.plan.source_stages
     )

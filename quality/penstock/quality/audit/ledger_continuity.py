@@ -6,8 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.engine.batch.accounts import RECORD_FATES
 from penstock.quality.audit.verdict import AuditDifference
-from penstock.quality.ledger_rows import FATES, group_by_partition
+from penstock.quality.ledger_rows import group_by_partition
 
 
 def check_continuity(ledger: pa.Table) -> Iterator[AuditDifference]:
@@ -33,7 +34,7 @@ def check_continuity(ledger: pa.Table) -> Iterator[AuditDifference]:
 def check_sums(ledger: pa.Table) -> Iterator[AuditDifference]:
     """Yield rows whose counts do not add up, exceed their offsets, or are negative."""
     read_counts = ledger.column("read")
-    fates = [ledger.column(name) for name in FATES]
+    fates = [ledger.column(name) for name in RECORD_FATES]
     fate_total = fates[0]
     for column in fates[1:]:
         fate_total = pc.add(fate_total, column)
@@ -42,7 +43,7 @@ def check_sums(ledger: pa.Table) -> Iterator[AuditDifference]:
     for column in (read_counts, *fates):
         is_wrong = pc.or_(is_wrong, pc.less(column, 0))
     for row in ledger.filter(is_wrong).sort_by("batch_id").to_pylist():
-        fates_text = " + ".join(f"{row[name]} {name}" for name in FATES)
+        fates_text = " + ".join(f"{row[name]} {name}" for name in RECORD_FATES)
         yield AuditDifference(
             f"{row['topic']}/{row['partition']}, batch {row['batch_id']}",
             f"{row['read']} records read of offsets {row['start']} to {row['end'] - 1}, but {fates_text}",

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.core.progress import ProgressReporter
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.definition.predicates import quote_column
@@ -131,7 +132,7 @@ def run_recomputation(
     folder: Path,
     live_warehouse: StoragePath,
     clock: Callable[[], int],
-    report_progress: Callable[[str], None],
+    report_progress: ProgressReporter,
     schemas: SchemaLookup = refuse_without_registry,
 ) -> StoragePath:
     """Run the recomputation into an empty folder, and return the path of its tables.

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.engine.batch.accounts import RECORD_FATES
 from penstock.engine.plan import Sink
 from penstock.engine.plan.codec import fingerprint
 from penstock.engine.plan.sinks import PaneContent
@@ -43,7 +44,6 @@ from penstock.quality.audit.sink_rows import describe_incomparable, read_stored_
 from penstock.quality.audit.split_sessions import exclude_split_sessions, find_split_sessions
 from penstock.quality.audit.topic_view import TopicView
 from penstock.quality.audit.verdict import AuditDifference, AuditVerdict, judge_differences, unproven_verdict
-from penstock.quality.ledger_rows import FATES
 from penstock.quality.table_reads import read_rows
 
 RESULTS_CHECK = "results"
@@ -236,7 +236,7 @@ def _compare_fates(
         _count_addresses(recomputation.rejected_addresses),
     )
     for partition, counted in sorted(ledger_counts.items()):
-        recounted = recomputed_counts.get(partition, dict.fromkeys(FATES, 0))
+        recounted = recomputed_counts.get(partition, dict.fromkeys(RECORD_FATES, 0))
         expected = {
             "folded": recounted["folded"],
             "quarantined": recounted["quarantined"] + rejected_counts.get(partition, 0),
@@ -252,9 +252,9 @@ def _compare_fates(
 
 
 def _sum_fates(ledger: pa.Table) -> dict[tuple[str, int], dict[str, int]]:
-    sums = ledger.group_by(["topic", "partition"]).aggregate([(fate, "sum") for fate in FATES])
+    sums = ledger.group_by(["topic", "partition"]).aggregate([(fate, "sum") for fate in RECORD_FATES])
     return {
-        (row["topic"], row["partition"]): {fate: row[f"{fate}_sum"] for fate in FATES}
+        (row["topic"], row["partition"]): {fate: row[f"{fate}_sum"] for fate in RECORD_FATES}
         for row in sums.to_pylist()
     }
 

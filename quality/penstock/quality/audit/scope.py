@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from penstock.core.kafka_client import BrokerAccess
+from penstock.core.progress import ProgressReporter
 from penstock.engine.archive.archive_names import ledger_path, records_path
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.journal import read_retained_outcomes
@@ -18,6 +19,7 @@ from penstock.engine.errors import JournalError
 from penstock.engine.host.control import BatchRecord
 from penstock.engine.plan import Plan, Stage
 from penstock.engine.plan.codec import fingerprint
+from penstock.engine.plan.columns import WINDOW_BOUND_COLUMNS
 from penstock.engine.plan.sinks import PaneContent
 from penstock.engine.spark.parse.avro import SchemaLookup, refuse_without_registry
 from penstock.engine.storage import StoragePath
@@ -65,7 +67,7 @@ class AuditScope:
     """The journal folder of the archive of each topic."""
     schemas: SchemaLookup = field(default=refuse_without_registry, repr=False)
     """The registry of Avro schemas."""
-    report_progress: Callable[[str], None] = lambda _: None
+    report_progress: ProgressReporter = lambda _: None
 
     def __post_init__(self) -> None:
         if not self.batches:
@@ -211,16 +213,15 @@ ADDRESS_SCHEMA = pa.schema(
 """The columns of late and quarantined records. Tables are not created here, because that would import pandas."""
 
 ROW_ADDRESS_COLUMNS = ("topic", "partition", "offset", "batch_id")
-WINDOW_COLUMNS = ("window_start", "window_end")
 REQUIRED_COLUMNS: Mapping[str, Collection[str]] = {
     "ledger": (*LEDGER_SCHEMA.names, "batch_id"),
-    "late": (*ROW_ADDRESS_COLUMNS, "event_time", *WINDOW_COLUMNS),
+    "late": (*ROW_ADDRESS_COLUMNS, "event_time", *WINDOW_BOUND_COLUMNS),
     "quarantine": (*ROW_ADDRESS_COLUMNS, "reason", "stream"),
 }
 """The columns that the audit reads, by table folder."""
 RESULT_COLUMNS: Mapping[PaneContent, Collection[str]] = {
-    PaneContent.ALL: ("batch_id", "timing", "kind", *WINDOW_COLUMNS),
-    PaneContent.FINAL: ("batch_id", *WINDOW_COLUMNS),
-    PaneContent.LATEST: WINDOW_COLUMNS,
+    PaneContent.ALL: ("batch_id", "timing", "kind", *WINDOW_BOUND_COLUMNS),
+    PaneContent.FINAL: ("batch_id", *WINDOW_BOUND_COLUMNS),
+    PaneContent.LATEST: WINDOW_BOUND_COLUMNS,
 }
 """The columns that the audit reads of a result table."""

@@ -91,15 +91,15 @@ def _render_plot(figure: str, timed_values: Sequence[tuple[int, float]], *, is_s
         f"<svg viewBox='0 0 {WIDTH_PX} {HEIGHT_PX}' role='img' aria-label='{escape(figure)} over time'>"
         f"<line x1='0' x2='{WIDTH_PX}' y1='{median_y:.1f}' y2='{median_y:.1f}'/><polyline points='{line}'/>"
         f"{''.join(dots)}{last_dot}</svg>"
-        f"<figcaption class='ends'><span>{_format_time(timed_values[0][0])}</span><span>{value_range}</span>"
-        f"<span>{_format_time(timed_values[-1][0])}</span></figcaption></figure>"
+        f"<figcaption class='ends'><span>{format_time(timed_values[0][0])}</span><span>{value_range}</span>"
+        f"<span>{format_time(timed_values[-1][0])}</span></figcaption></figure>"
     )
 
 
 def _render_dot(position: tuple[float, float], at_ms: int, value: float) -> str:
     x, y = position
     return (
-        f"<circle cx='{x:.1f}' cy='{y:.1f}' r='2.5'><title>{_format_time(at_ms)}: {value:g}</title></circle>"
+        f"<circle cx='{x:.1f}' cy='{y:.1f}' r='2.5'><title>{format_time(at_ms)}: {value:g}</title></circle>"
     )
 
 
@@ -123,5 +123,6 @@ def _format_number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.3g}"
 
 
-def _format_time(at_ms: int) -> str:
+def format_time(at_ms: int) -> str:
+    """Format a time to the minute, in UTC."""
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from penstock.quality.ledger_rows import FATES
+from penstock.engine.batch.accounts import RECORD_FATES
 from penstock.quality.table_reads import to_milliseconds
 
 if TYPE_CHECKING:
@@ -70,8 +70,10 @@ def compute_fate_points(ledger: pa.Table, every_ms: int, until_ms: int) -> list[
     if not ledger.num_rows:
         return []
     frame = _assign_intervals(ledger, "batch_clock", every_ms).filter(pl.col("_at") + every_ms <= until_ms)
-    summed = frame.group_by("_at").agg(pl.col("read").sum(), *(pl.col(fate).sum() for fate in FATES))
-    shares = [(pl.col(fate) / pl.col("read")).fill_nan(0.0).alias(f"share_{fate}") for fate in FATES[1:]]
+    summed = frame.group_by("_at").agg(pl.col("read").sum(), *(pl.col(fate).sum() for fate in RECORD_FATES))
+    shares = [
+        (pl.col(fate) / pl.col("read")).fill_nan(0.0).alias(f"share_{fate}") for fate in RECORD_FATES[1:]
+    ]
     return _to_points(summed.select("_at", "read", *shares))
 
 

@@ -30,6 +30,7 @@ from dagster import (
     multi_asset,
 )
 
+from penstock.core.progress import ProgressReporter
 from penstock.engine.archive.archive_names import archive_name, records_path
 from penstock.engine.storage.file_access import is_delta_table
 from penstock.platform.definitions.asset_keys import (
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
 
     from penstock.platform.services.bounded_runs import BoundedRunResult
 
-ProgressReporter = Callable[[str], None]
 DayRunner = Callable[[str, date, int | None, ProgressReporter], "BoundedRunResult"]
 BlockedReason = Callable[[str], str | None]
 NIGHTLY_CRON = "0 2 * * *"

@@ -18,6 +18,7 @@ from dagster import (
     String,
 )
 
+from penstock.core.progress import ProgressReporter
 from penstock.engine.upgrade.upgrade_class import UpgradeClass
 from penstock.platform.definitions.asset_keys import SPARK_POOL
 from penstock.platform.definitions.config_job import build_config_job
@@ -32,7 +33,6 @@ UPGRADE_DESCRIPTION = (
     "Upgrade a stream to the current version of its pipeline: by a restart, a state migration, or a replay."
 )
 ACCEPTABLE_CLASSES = (UpgradeClass.COMPATIBLE, UpgradeClass.MIGRATABLE, UpgradeClass.REPLAY)
-ProgressReporter = Callable[[str], None]
 
 
 def build_definitions(context: DefinitionsContext) -> Definitions:
