@@ -245,6 +245,7 @@ class SqliteTable(TableSink):
     def replace_content(self, path, replayed, application, batch_id, clock):
         target = SqliteTarget(path, application, self.table, self.file)
         if target.read_last_batch() < batch_id:
+            replayed.mkdir(parents=True, exist_ok=True)
             staged = SqliteTarget(replayed, application, self.table, self.file)
             with closing(staged.connect()) as connection, connection:
                 connection.execute("INSERT OR REPLACE INTO batches VALUES (?, ?)", (application, batch_id))
@@ -308,7 +309,10 @@ class SqliteTarget(StagedTarget):
         if not self.file.exists():
             return None
         with closing(self.connect()) as connection:
-            (schema_bytes,) = connection.execute("SELECT bytes FROM arrow_schema").fetchone()
+            found = connection.execute("SELECT bytes FROM arrow_schema").fetchone()
+            if found is None:
+                return None
+            (schema_bytes,) = found
             schema = pa.ipc.read_schema(pa.py_buffer(schema_bytes))
             rows = connection.execute(f"SELECT * FROM \\"{self.table}\\"").fetchall()
         columns = list(zip(*rows, strict=True)) or [()] * len(schema)

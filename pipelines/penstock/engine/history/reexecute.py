@@ -25,7 +25,8 @@ from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.dedup.id_store import open_id_store
 from penstock.engine.operators.compiled_stage import CompiledStage
-from penstock.engine.operators.stage_graph import compile_graph
+from penstock.engine.operators.stage_graph import CompiledGraph, compile_graph
+from penstock.engine.operators.stateful.side_outputs import select_output_panes
 from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.spark.multi_batch_input import BatchRanges, MultiBatchInput
@@ -64,8 +65,9 @@ class BatchToReexecute:
 class InMemoryPanes:
     """A sink that keeps the panes of each stage in memory; it drops late and quarantined records."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._panes: dict[str, list[pa.Table]] = {stage.name: [] for stage in plan.stages}
+    def __init__(self, graph: CompiledGraph) -> None:
+        self._stages = {stage.plan.name: stage for stage in graph.stages}
+        self._panes: dict[str, list[pa.Table]] = {name: [] for name in self._stages}
 
     def write(self, rows: BatchRows, moment: BatchTime) -> dict[str, TableChange]:
         """Keep a batch's panes; each batch is written once, as such a run is never resumed."""
@@ -79,9 +81,9 @@ class InMemoryPanes:
     def commit(self, batch_id: int, changes: Mapping[str, TableChange], clock: int) -> None:
         """Do nothing: `write` has kept the panes."""
 
-    def panes_of(self, stage: str) -> pa.Table:
-        """Return every pane of a stage, in the order of batches."""
-        return pa.concat_tables(self._panes[stage])
+    def panes_of(self, stage: str, output: str | None = None) -> pa.Table:
+        """Return every pane of an output of a stage, in the order of batches."""
+        return select_output_panes(self._stages[stage], pa.concat_tables(self._panes[stage]), output)
 
 
 def reexecute_batches(
@@ -102,7 +104,7 @@ def reexecute_batches(
     """
     lookup_tables = LookupTables(plan.lookups, warehouse or folder)
     graph = compile_graph(plan, FieldTypeResolver(session).resolve_plan(plan))
-    panes = InMemoryPanes(plan)
+    panes = InMemoryPanes(graph)
     fence, id_store = WriteFence(plan.name, 1, lambda: True), open_id_store(plan, folder / "ids")
     engine = BatchEngine(
         graph,

@@ -133,8 +133,8 @@ def _compare_replay(
     differences = list(compare_batches(scope.batches, replayed_batches)) if sample.is_complete else []
     count, incomparable_paths = 0, list[str]()
     for stage in scope.plan.stages:
-        panes = replayed_panes.panes_of(stage.name)
         for sink in stage.sinks:
+            panes = replayed_panes.panes_of(stage.name, sink.output)
             sink_rows = read_stored_rows(scope, sink)
             if sink_rows is None:
                 incomparable_paths.append(sink.path)

@@ -1,8 +1,22 @@
 """Which recorded batches share a job when they are run again."""
 
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import cast
+
+from tests.pipelines.engine.batch.stored import Bench
+from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse, history, run
+
 from penstock.engine.batch.intent import OffsetRange
+from penstock.engine.batch.stream_tables import StreamTables
 from penstock.engine.history import reexecute
-from penstock.engine.history.reexecute import BatchToReexecute, group_batches_by_job, merge_ranges
+from penstock.engine.history.reexecute import (
+    BatchToReexecute,
+    InMemoryPanes,
+    group_batches_by_job,
+    merge_ranges,
+)
 from penstock.engine.spark.multi_batch_input import BatchRanges
 
 
@@ -37,3 +51,18 @@ def test_a_job_reads_from_the_first_offset_of_its_batches_to_the_last() -> None:
         BatchRanges(1, 2, (OffsetRange("t", 0, 7, 9),)),
     ]
     assert merge_ranges(spans) == (OffsetRange("t", 0, 4, 9), OffsetRange("t", 1, 0, 0))
+
+
+def test_panes_in_memory_are_those_of_the_tables_of_each_output(tmp_path: Path) -> None:
+    plan = PLANS["several outputs"]
+    written, in_memory = Bench(plan, tmp_path / "written"), Bench(plan, tmp_path / "memory")
+    panes = InMemoryPanes(in_memory.ready())
+    run(written, Fuse(-1))
+    engine = in_memory.open(tables=lambda *_: cast("StreamTables", panes))
+    data_batches = count()
+    for each in history():
+        in_memory.feed(engine, replace(each, id=next(data_batches) if each.records else each.id))
+    for table, output in (("panes/stream", None), ("panes/aside", "aside")):
+        rows = panes.panes_of("stream", output).to_pylist()
+        assert sorted(rows, key=repr) == written.rows(table)
+        assert rows
