@@ -1,6 +1,6 @@
 """The public API to define pipelines in Python, and `from_yaml` for definitions in YAML. Both give one plan.
 
-A window or trigger of another package, installed with an entry point, is an attribute of this package, too.
+A window, trigger or aggregate that another package installs with an entry point is an attribute here, too.
 """
 
 from typing import Any
@@ -23,6 +23,7 @@ from penstock.stream.aggregates import (
 from penstock.stream.inputs import join, read, read_panes, union
 from penstock.stream.keyword_registries import (
     AGGREGATE_KEYWORDS,
+    POLICY_KEYWORDS,
     TRIGGER_KEYWORDS,
     WINDOW_KEYWORDS,
     find_added_keyword,
@@ -109,4 +110,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    return find_added_keyword(__name__, name, AGGREGATE_KEYWORDS, TRIGGER_KEYWORDS, WINDOW_KEYWORDS)
+    return find_added_keyword(
+        __name__, name, AGGREGATE_KEYWORDS, POLICY_KEYWORDS, TRIGGER_KEYWORDS, WINDOW_KEYWORDS
+    )

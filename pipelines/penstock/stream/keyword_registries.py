@@ -15,9 +15,9 @@ from penstock.engine.windows.window import Window
 AGGREGATE_KEYWORDS = keyword_registry("aggregate", "penstock.engine.aggregates", Aggregate)
 TRIGGER_KEYWORDS = keyword_registry("trigger", "penstock.engine.triggers", Trigger)
 WINDOW_KEYWORDS = keyword_registry("window", "penstock.engine.windows", Window)
-POLICY_KEYWORDS = keyword_registry("policy", "penstock.engine.windows", OrderPolicy)
+POLICY_KEYWORDS = keyword_registry("policy", "penstock.engine.windows", OrderPolicy, "penstock.policies")
 SINK_KEYWORDS = keyword_registry("sink", "penstock.engine.sinks", TableSink)
-NESTED_KEYWORDS: tuple[tuple[type[Any] | UnionType, KindRegistry[KeywordFunction]], ...] = (
+NESTED_KEYWORDS: tuple[tuple[type[Any], KindRegistry[KeywordFunction]], ...] = (
     (Aggregate, AGGREGATE_KEYWORDS),
     (Trigger, TRIGGER_KEYWORDS),
     (OrderPolicy, POLICY_KEYWORDS),

@@ -15,10 +15,19 @@ from penstock.engine.definition.keyword import find_keyword, keyword
 from penstock.engine.errors import DefinitionError
 from penstock.engine.triggers.after_count import AfterCount
 from penstock.engine.triggers.trigger import Trigger
-from penstock.stream.keyword_registries import TRIGGER_KEYWORDS, WINDOW_KEYWORDS, find_nested_registry
+from penstock.stream.keyword_registries import (
+    AGGREGATE_KEYWORDS,
+    POLICY_KEYWORDS,
+    SINK_KEYWORDS,
+    TRIGGER_KEYWORDS,
+    WINDOW_KEYWORDS,
+    find_nested_registry,
+)
+
+API_KEYWORDS = (AGGREGATE_KEYWORDS, POLICY_KEYWORDS, TRIGGER_KEYWORDS, WINDOW_KEYWORDS)
 
 
-@pytest.mark.parametrize("registry", [TRIGGER_KEYWORDS, WINDOW_KEYWORDS], ids=lambda registry: registry.noun)
+@pytest.mark.parametrize("registry", API_KEYWORDS, ids=lambda registry: registry.noun)
 def test_each_keyword_is_a_function_of_the_public_api(registry: KindRegistry[Any]) -> None:
     functions = registry.kinds_by_name.values()
     assert functions
@@ -43,6 +52,11 @@ def test_the_annotation_of_a_parameter_says_which_keywords_it_takes(
 ) -> None:
     parameter = Parameter("part", Parameter.POSITIONAL_OR_KEYWORD, annotation=annotation)
     assert find_nested_registry(parameter) is registry
+
+
+def test_no_two_registries_share_a_group_of_entry_points() -> None:
+    registries = (*API_KEYWORDS, SINK_KEYWORDS)
+    assert len({registry.entry_point_group for registry in registries}) == len(registries)
 
 
 def test_annotations_may_be_texts() -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from inspect import signature
-from types import UnionType
 from typing import Any, TypeVar
 
 from penstock.core.errors import UnknownKindError
@@ -28,11 +27,12 @@ def keyword(name: str) -> Callable[[Function], Function]:
 
 
 def keyword_registry(
-    noun: str, package: str, part_class: type[Any] | UnionType
+    noun: str, package: str, part_class: type[Any], entry_point_group: str = ""
 ) -> KindRegistry[KeywordFunction]:
     """Return the registry of the keywords whose functions return a `part_class`.
 
-    It scans the package and the entry points of its name, such as `penstock.windows` for `penstock.engine.windows`.
+    It scans the package and a group of entry points. By default the group has the name of the package, such as
+    `penstock.windows` for `penstock.engine.windows`.
     As `module:name`, a definition may also name a class of parts.
     """
 
@@ -48,7 +48,7 @@ def keyword_registry(
     return KindRegistry(
         noun,
         (package,),
-        f"penstock.{package.rpartition('.')[2]}",
+        entry_point_group or f"penstock.{package.rpartition('.')[2]}",
         name_kind,
         is_kind,
         f"Name a class of this kind, or a function marked with @keyword whose return annotation is a {noun}",
@@ -86,6 +86,6 @@ def _keyword_of(member: Any) -> str | None:
     return name if isinstance(name, str) and callable(member) and not isinstance(member, type) else None
 
 
-def _returns(function: KeywordFunction, part_class: type[Any] | UnionType) -> bool:
+def _returns(function: KeywordFunction, part_class: type[Any]) -> bool:
     returned = signature(function, eval_str=True).return_annotation
     return isinstance(returned, type) and issubclass(returned, part_class)

@@ -41,7 +41,7 @@ def shifts(length: Duration) -> Shifts:
 ```
 
 A module in this package needs nothing else. From elsewhere, name the keyword as `module:name` in YAML, or install
-an entry point of the group `penstock.windows`.
+an entry point of the group `penstock.windows`, or `penstock.policies` for a policy.
 
 `OrderWindow` is the base of windows over the order of records, `OrderPolicy` that of their policies, and
 `JoinWindow` that of join conditions in event time.
