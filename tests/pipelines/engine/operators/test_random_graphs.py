@@ -41,7 +41,7 @@ from penstock.engine.plan import (
     function_ref,
     state_type,
 )
-from penstock.engine.plan.correction_time import correction_time_ms, is_event_time_bound
+from penstock.engine.plan.correction_time import correction_time_ms
 from penstock.engine.plan.joins import JOIN_KINDS
 from penstock.engine.sinks.pane_log import PaneLog
 
@@ -135,7 +135,7 @@ def later(draw: st.DrawFn, name: str, before: Sequence[Stage]) -> Stage:
     """A stage over one or two earlier ones."""
     read = draw(st.lists(st.sampled_from(before), min_size=1, max_size=2, unique_by=lambda each: each.name))
     inputs = tuple(each.name for each in read)
-    untimely = not all(map(is_event_time_bound, read))
+    untimely = not all(each.window.is_event_time_bound for each in read)
     endless = untimely or any(isinstance(each.window, Global) for each in read)
     wide = [
         st.just(SameWindows()),
