@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.examples import scale_examples
 
 from penstock.conformance.reference.window_assignment import find_calendar_window
+from penstock.engine.windows.calendar import Calendar
 
 ZONES = [
     "UTC",
@@ -38,22 +39,18 @@ def other() -> Any:
     st.integers(0, 4_000_000_000_000),
 )
 def test_a_window_covers_its_instant_and_its_neighbours_touch_it(unit: Any, zone: str, time: int) -> None:
-    from zoneinfo import ZoneInfo
-
-    place = ZoneInfo(zone)
-    start, end = find_calendar_window(unit, place, time)
+    window = Calendar(unit, zone)
+    ((start, end),) = find_calendar_window(window, time)
     assert start <= time < end
-    assert find_calendar_window(unit, place, int(start)) == (start, end)
-    assert find_calendar_window(unit, place, int(end) - 1) == (start, end)
-    assert find_calendar_window(unit, place, int(end))[0] == end
-    assert find_calendar_window(unit, place, int(start) - 1)[1] == start
+    assert find_calendar_window(window, int(start)) == [(start, end)]
+    assert find_calendar_window(window, int(end) - 1) == [(start, end)]
+    assert find_calendar_window(window, int(end))[0][0] == end
+    assert find_calendar_window(window, int(start) - 1)[0][1] == start
 
 
 @settings(deadline=None, max_examples=scale_examples(100))
 @given(time=st.integers(0, 2_000_000_000_000), unit=st.sampled_from(["day", "week", "month"]))
 def test_windows_begin_where_another_program_truncates_to(other: Any, time: int, unit: Any) -> None:
-    from zoneinfo import ZoneInfo
-
     other.execute("SET TimeZone = 'Europe/Berlin'")
     row = other.execute(f"SELECT epoch_ms(date_trunc('{unit}', to_timestamp({time} / 1000.0)))").fetchone()
-    assert find_calendar_window(unit, ZoneInfo("Europe/Berlin"), time)[0] == row[0]
+    assert find_calendar_window(Calendar(unit, "Europe/Berlin"), time)[0][0] == row[0]
