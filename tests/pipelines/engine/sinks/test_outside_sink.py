@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -15,14 +15,16 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from tests.pipelines.engine.batch.stored import Bench
-from tests.pipelines.engine.batch.test_crashes import PLAN, Fuse, history, of_time, run
+from tests.pipelines.engine.batch.test_crashes import PLAN, Fuse, Killed, history, of_time, run
 from tests.pipelines.engine.spark.test_stream import TEN_SECONDS, expected, values
 from tests.pipelines.engine.spark.test_stream import plan_over as bounded_plan
 from tests.pipelines.outside_kinds import SINKS, forget_kinds, install_entry_points, write_modules
 
 from penstock import stream
 from penstock.core.clock import now_ms
+from penstock.engine.batch.commit_recovery import finish_commits
 from penstock.engine.batch.journal import BatchJournal
+from penstock.engine.batch.stream_tables import StreamTables
 from penstock.engine.errors import DefinitionError, ReplayError
 from penstock.engine.explain import explain
 from penstock.engine.explain.mermaid import render_mermaid
@@ -33,6 +35,7 @@ from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.bounded_sources.file_formats import open_file_source
 from penstock.engine.storage.file_access import open_delta_table
+from penstock.engine.tables.table_change import TableChange
 from penstock.engine.tables.table_paths import list_owned_paths
 from penstock.engine.upgrade.plan_comparison import compare_plans
 from penstock.engine.upgrade.upgrade_class import UpgradeClass
@@ -257,6 +260,31 @@ def test_a_killed_process_leaves_a_batch_that_is_applied_once(tmp_path: Path, ta
     calm = Bench(PLAN, tmp_path / "calm")
     run(calm, Fuse(-1))
     assert read_sqlite(bench) == calm.rows("latest/stream")
+
+
+class KilledTables(StreamTables):
+    """Tables of a process that ends between the journal and the commits."""
+
+    def commit(self, batch_id: int, changes: Mapping[str, TableChange], clock: int) -> None:
+        if batch_id == KILLED_BATCH:
+            raise Killed
+        super().commit(batch_id, changes, clock)
+
+
+def test_another_writer_of_the_journal_finishes_a_commit_once(tmp_path: Path) -> None:
+    bench = Bench(outside_plan(), tmp_path / "bench")
+    engine = bench.open(tables=KilledTables)
+    for number, batch in enumerate(history()[:KILLED_BATCH]):
+        bench.feed(engine, replace(batch, id=number))
+    with pytest.raises(Killed):
+        bench.feed(engine, replace(history()[KILLED_BATCH], id=KILLED_BATCH))
+    outcome = BatchJournal(bench.folder / "stream/journal").read_last_outcome()
+    assert outcome is not None
+    before = read_sqlite(bench)
+    for _ in range(2):
+        finish_commits(outcome, bench.plan, bench.warehouse, {})
+    assert before != read_sqlite(bench) == bench.rows("latest/stream")
+    assert len(read_lines(bench)) == len(bench.rows("panes/stream"))
 
 
 @pytest.mark.spark
