@@ -6,7 +6,8 @@ some of them as other systems do.
 
 from collections.abc import Mapping
 from inspect import Parameter, signature
-from typing import Any
+from types import NoneType
+from typing import Any, get_args
 
 from penstock.conformance.field_validation import refuse_misspelled_fields
 from penstock.conformance.punctuation_parser import PUNCTUATION_FIELDS, parse_predicate
@@ -79,23 +80,29 @@ def field_names(parameter: Parameter) -> tuple[str, ...]:
     if parameter.kind is Parameter.VAR_POSITIONAL:
         return ("of", "triggers")
     names = FIELD_NAMES.get(parameter.name, (parameter.name,))
-    return (*names, *(f"{name}_ms" for name in names)) if parameter.annotation == Duration else names
+    return (*names, *(f"{name}_ms" for name in names)) if takes_duration(parameter) else names
 
 
 def parse_argument(spec: Mapping[str, Any], parameter: Parameter, unit: TimeUnit) -> Any:
     """Parse the argument of a parameter: a trigger, a duration, a number of elements or another value."""
     names = FIELD_NAMES.get(parameter.name, (parameter.name,))
-    is_optional = parameter.default is not Parameter.empty
+    is_missing = all(spec.get(name) is None for name in field_names(parameter))
+    if is_missing and parameter.default is not Parameter.empty:
+        return parameter.default
     if find_nested_registry(parameter) is not None:
-        (name,) = names
-        if is_optional and spec.get(name) is None:
-            return parameter.default
-        return parse_trigger(require_part(spec, name), unit)
-    if parameter.annotation == Duration:
-        return (unit.parse_optional_field if is_optional else unit.parse_field)(spec, *names)
-    if parameter.annotation is int:
+        return parse_trigger(require_part(spec, names[0]), unit)
+    if takes_duration(parameter):
+        return unit.parse_field(spec, *names)
+    if parameter.name == "n":
         return parse_count(spec)
-    return spec.get(parameter.name, parameter.default)
+    if is_missing:
+        raise TranscriptError(f"{spec.get('type')!r} needs {' or '.join(names)}; found {dict(spec)}")
+    return spec[parameter.name]
+
+
+def takes_duration(parameter: Parameter) -> bool:
+    """Return whether a parameter takes a duration, or a duration or None."""
+    return {*get_args(parameter.annotation)} - {NoneType} == {*get_args(Duration)}
 
 
 def parse_early_or_late(kind: str, node: Mapping[str, Any], unit: TimeUnit) -> Trigger:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from importlib import import_module
+from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,13 @@ from tests.pipelines.outside_kinds import (
 
 from penstock import stream
 from penstock.conformance import ReferenceEngine, run_cases
-from penstock.engine.errors import DefinitionError, PlanFormatError
+from penstock.conformance.time_units import TimeUnit
+from penstock.conformance.trigger_parser import parse_argument
+from penstock.engine.definition.durations import Duration
+from penstock.engine.errors import DefinitionError, PlanFormatError, TranscriptError
 from penstock.engine.explain import explain
 from penstock.engine.plan import fingerprint, plan_from_dict, plan_to_dict
+from penstock.engine.triggers.trigger import Trigger
 from penstock.stream.keyword_registries import TRIGGER_KEYWORDS
 
 if TYPE_CHECKING:
@@ -164,6 +169,33 @@ CASES = [
 def test_recorded_cases_come_out_as_worked_out_by_hand() -> None:
     verdicts = list(run_cases(CASES, ReferenceEngine()))
     assert [(verdict.id, verdict.actual) for verdict in verdicts if not verdict.is_ok] == []
+
+
+@pytest.mark.parametrize(
+    ("annotation", "default", "spec", "expected"),
+    [
+        (Duration, Parameter.empty, {"limit": 3}, 3_000),
+        (Duration, "1 minute", {}, "1 minute"),
+        (Duration | None, None, {"limit_ms": 3}, 3),
+        (Duration | None, None, {}, None),
+        (int, Parameter.empty, {"limit": 3}, 3),
+        (str, "low", {}, "low"),
+        (Trigger, Parameter.empty, {"limit": "default"}, stream.default()),
+        (Trigger | None, None, {}, None),
+    ],
+)
+def test_a_case_names_the_arguments_of_any_keyword(
+    annotation: Any, default: Any, spec: dict[str, Any], expected: object
+) -> None:
+    parameter = Parameter("limit", Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    assert parse_argument(spec, parameter, TimeUnit(1_000)) == expected
+
+
+@pytest.mark.parametrize("annotation", [int, Duration, Trigger])
+def test_a_case_without_a_required_argument_is_refused(annotation: Any) -> None:
+    parameter = Parameter("limit", Parameter.KEYWORD_ONLY, annotation=annotation)
+    with pytest.raises(TranscriptError, match=r"'mine' needs .*limit.*; found"):
+        parse_argument({"type": "mine"}, parameter, TimeUnit(1_000))
 
 
 @pytest.mark.spark
