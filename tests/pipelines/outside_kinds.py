@@ -96,6 +96,61 @@ def find_shifts(window: Shifts, time):
     return found
 '''
 
+POLICY = '''
+"""A policy that closes an order window when a field changes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.engine.definition.argument_checks import require_name
+from penstock.engine.definition.keyword import keyword
+from penstock.engine.windows.order_policy import ClosePolicy
+
+
+@dataclass(frozen=True)
+class ChangePolicy(ClosePolicy):
+    """A record whose field differs from that of the window's first record closes the window before it."""
+
+    field: str
+
+    def __post_init__(self):
+        require_name(self.field, "window.changes.field")
+
+    @property
+    def compared_field(self):
+        return self.field
+
+    def describe_close(self):
+        return f"before a record whose {self.field} differs from the window's first"
+
+    def number_windows(self, sequence, key_headers, clock):
+        values = sequence.compared_values[self.field]
+        is_change = np.zeros(len(values), bool)
+        is_change[1:] = (values[1:] != values[:-1]) & (sequence.key_of_element[1:] == sequence.key_of_element[:-1])
+        numbers = sequence.running_sums(is_change.astype(np.int64))
+        return numbers, sequence.last_of_key(numbers)
+
+
+@keyword("changes")
+def changes(field: str) -> ChangePolicy:
+    """Close a window when a field changes."""
+    return ChangePolicy(field)
+'''
+
+POLICY_REFERENCE = '''
+"""The reference of ChangePolicy, one record at a time."""
+
+from outside_policy import ChangePolicy
+
+from penstock.conformance.reference.order_policies import closes_before
+
+
+@closes_before.register
+def differs_from_first(policy: ChangePolicy, contents, element):
+    return bool(contents) and contents[0].fields.get(policy.field) != element.fields.get(policy.field)
+'''
+
 TRIGGER = '''
 """A trigger that fires when a window has received nothing for a while."""
 

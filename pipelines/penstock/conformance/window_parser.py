@@ -9,6 +9,7 @@ from penstock.conformance.punctuation_parser import PUNCTUATION_FIELDS, parse_pr
 from penstock.conformance.time_units import TimeUnit
 from penstock.conformance.trigger_parser import field_names, parse_argument
 from penstock.core.errors import UnknownKindError
+from penstock.core.kind_registry import KindRegistry
 from penstock.engine.definition.keyword import KeywordFunction
 from penstock.engine.errors import TranscriptError, UnsupportedCaseError
 from penstock.engine.windows.calendar import Calendar, CalendarUnit
@@ -16,6 +17,7 @@ from penstock.engine.windows.count_policy import CountPolicy
 from penstock.engine.windows.delta_policy import DeltaPolicy
 from penstock.engine.windows.fixed import Fixed
 from penstock.engine.windows.global_window import Global
+from penstock.engine.windows.order_policy import ClosePolicy, EvictionPolicy, OrderPolicy, TriggerPolicy
 from penstock.engine.windows.punctuation_policy import PunctuationPolicy
 from penstock.engine.windows.sessions import Sessions
 from penstock.engine.windows.sliding import Sliding
@@ -24,7 +26,7 @@ from penstock.engine.windows.time_policy import TimePolicy
 from penstock.engine.windows.time_window import TimeDomain, TimeWindow
 from penstock.engine.windows.tumbling import Tumbling
 from penstock.engine.windows.window import Window
-from penstock.stream.keyword_registries import WINDOW_KEYWORDS
+from penstock.stream.keyword_registries import POLICY_KEYWORDS, WINDOW_KEYWORDS
 
 CALENDAR_UNITS: dict[str, CalendarUnit] = {"days": "day", "weeks": "week", "months": "month"}
 
@@ -60,7 +62,8 @@ def parse_window(node: Mapping[str, Any] | str, unit: TimeUnit) -> Window:
         )
     function = find_added_keyword(spec.get("type"))
     if function is not None:
-        return parse_added_window(function, spec, unit)
+        added_window: Window = parse_added_kind(function, spec, unit)
+        return added_window
     refuse_misspelled_fields(spec, WINDOW_FIELDS, "`window`")
     match spec.get("type"):
         case "fixed" | "tumbling" if "close" not in spec:
@@ -90,8 +93,8 @@ def parse_window(node: Mapping[str, Any] | str, unit: TimeUnit) -> Window:
             return Tumbling(parse_close_policy(require_policy(spec, "close"), unit))
         case "moving":
             return SlidingOrder(
-                parse_policy(require_policy(spec, "keep"), unit),
-                parse_policy(require_policy(spec, "show"), unit),
+                parse_policy(require_policy(spec, "keep"), unit, EvictionPolicy),
+                parse_policy(require_policy(spec, "show"), unit, TriggerPolicy),
             )
         case "count" | "delta" | "punctuation" | "time":
             return Tumbling(parse_close_policy(spec, unit))
@@ -107,21 +110,27 @@ def find_added_keyword(kind: object) -> KeywordFunction | None:
     """Return the keyword of time windows that the contract has no fields for, or None."""
     if not isinstance(kind, str) or kind in WINDOW_TYPES:
         return None
+    return find_keyword_of(kind, WINDOW_KEYWORDS, TimeWindow)
+
+
+def find_keyword_of(
+    kind: str, registry: KindRegistry[KeywordFunction], base: type[Any]
+) -> KeywordFunction | None:
+    """Return the keyword of this name if it returns what derives from a base."""
     try:
-        function = WINDOW_KEYWORDS.find_kind(kind)
+        function = registry.find_kind(kind)
     except UnknownKindError:
         return None
     returned = signature(function, eval_str=True).return_annotation
-    return function if isinstance(returned, type) and issubclass(returned, TimeWindow) else None
+    return function if isinstance(returned, type) and issubclass(returned, base) else None
 
 
-def parse_added_window(function: KeywordFunction, spec: Mapping[str, Any], unit: TimeUnit) -> Window:
-    """Parse a window whose fields are the arguments of its keyword."""
+def parse_added_kind(function: KeywordFunction, spec: Mapping[str, Any], unit: TimeUnit) -> Any:
+    """Parse a window or policy whose fields are the arguments of its keyword."""
     parameters = signature(function, eval_str=True).parameters
     known_fields = [name for parameter in parameters.values() for name in field_names(parameter)]
-    refuse_misspelled_fields(spec, ("type", *known_fields), f"the window {spec['type']!r}")
-    window: Window = function(*(parse_argument(spec, parameter, unit) for parameter in parameters.values()))
-    return window
+    refuse_misspelled_fields(spec, ("type", *known_fields), f"the type {spec['type']!r}")
+    return function(*(parse_argument(spec, parameter, unit) for parameter in parameters.values()))
 
 
 def normalize_offset(offset: int, period: int) -> int:
@@ -148,19 +157,17 @@ def require_policy(node: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return policy
 
 
-def parse_close_policy(
-    node: Mapping[str, Any], unit: TimeUnit
-) -> CountPolicy | DeltaPolicy | PunctuationPolicy | TimePolicy:
+def parse_close_policy(node: Mapping[str, Any], unit: TimeUnit) -> Any:
     """Parse the close policy of an order window."""
     match node.get("type"):
         case "punctuation":
             return PunctuationPolicy(parse_predicate(node))
         case _:
-            return parse_policy(node, unit)
+            return parse_policy(node, unit, ClosePolicy)
 
 
-def parse_policy(node: Mapping[str, Any], unit: TimeUnit) -> CountPolicy | DeltaPolicy | TimePolicy:
-    """Parse an eviction or trigger policy."""
+def parse_policy(node: Mapping[str, Any], unit: TimeUnit, base: type[OrderPolicy]) -> Any:
+    """Parse a policy that derives from a base."""
     match node.get("type"):
         case "count":
             return CountPolicy(node.get("n", node.get("count", 0)))
@@ -170,9 +177,12 @@ def parse_policy(node: Mapping[str, Any], unit: TimeUnit) -> CountPolicy | Delta
             )
         case "time":
             return TimePolicy(unit.parse_field(node, "size", "duration", "elapsed"))
-        case str(other):
-            raise UnsupportedCaseError(
-                f"the contract has no policy of type {other!r} here; it has count, delta, time"
-            )
+        case str(kind):
+            function = find_keyword_of(kind, POLICY_KEYWORDS, base)
+            if function is None:
+                raise UnsupportedCaseError(
+                    f"the contract has no policy of type {kind!r} here; it has count, delta, time"
+                )
+            return parse_added_kind(function, node, unit)
         case other:
             raise invalid_field_error("the type of a policy", other, "one of count, delta, time")

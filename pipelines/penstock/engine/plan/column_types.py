@@ -39,12 +39,12 @@ def is_declarable_type(type_name: str) -> bool:
     return type_name in DECLARABLE_TYPES
 
 
-def check_delta_field(field: str, column_types: Mapping[str, str | None]) -> None:
-    """Refuse a delta policy on a field that is known not to be a number."""
+def check_numeric_field(field: str, column_types: Mapping[str, str | None], location: str) -> None:
+    """Refuse a window that compares a field that is known not to be a number."""
     field_type = column_types.get(field) or ""
     fix = "Name a numeric field"
     problem = f"{field!r} is {field_type}, which is not numeric"
-    require(base_type(field_type) not in NON_ADDITIVE_TYPES, "window.delta.field", problem, fix)
+    require(base_type(field_type) not in NON_ADDITIVE_TYPES, location, problem, fix)
 
 
 def check_key_types(names: Iterable[str], column_types: Mapping[str, str | None]) -> None:

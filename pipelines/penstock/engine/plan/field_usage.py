@@ -19,7 +19,7 @@ def iter_used_fields(stage: Stage, input_: str) -> Iterable[tuple[str, str]]:
             yield from ((location, name) for name in output.aggregate.used_fields)
     for location, predicate in iter_predicates(stage, input_):
         yield from ((location, name) for name in predicate_fields(predicate))
-    yield from (("window.delta.field", name) for name in stage.window.numeric_fields)
+    yield from ((stage.window.field_location, name) for name in stage.window.numeric_fields)
 
 
 def iter_predicates(stage: Stage, input_: str) -> Iterable[tuple[str, Predicate]]:

@@ -32,7 +32,6 @@ class AsOf(JoinWindow):
     before it: there is no match from then on, until a newer record arrives.
     """
 
-    condition_location: ClassVar[str] = "window.as_of.ends"
     unsupported_kinds: ClassVar[tuple[str, ...]] = ("right", "full")
     unsupported_kinds_fix: ClassVar[str] = (
         "Write inner, left, semi or anti: a version may match any later record"
@@ -71,6 +70,11 @@ class AsOf(JoinWindow):
     def record_condition(self) -> Predicate | None:
         """The condition of right records that end the version before them."""
         return self.ends
+
+    @property
+    def condition_location(self) -> str:
+        """The location of the condition."""
+        return "window.as_of.ends"
 
     def match_records(self, records: JoinRecords, lateness: int, watermark: int) -> JoinMatches:
         """Match each due left record with its newest version. Until it is due, older versions may still arrive."""

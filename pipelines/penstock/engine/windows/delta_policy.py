@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import inf
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +22,8 @@ class DeltaPolicy(ClosePolicy, EvictionPolicy, TriggerPolicy):
     Eviction: the oldest records are evicted while they are more than `by` below the new record. Trigger: a record
     more than `by` above the record that fired last (initially the first record) emits the content before it.
     """
+
+    location: ClassVar[str] = "window.delta.field"
 
     field: str
     by: float

@@ -21,6 +21,9 @@ class OrderPolicy:
     uses_clock: ClassVar[bool] = False
     """Whether the policy uses the batch clock. Then results depend on the clock of every batch."""
 
+    location: ClassVar[str] = "window"
+    """The location of the compared field or the condition in a definition, for errors."""
+
     @property
     def compared_field(self) -> str | None:
         """The field of a record that the policy compares as a number, if any."""

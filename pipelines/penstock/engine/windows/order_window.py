@@ -65,10 +65,19 @@ class OrderWindow(Window):
         return tuple(dict.fromkeys(field for field in fields if field is not None))
 
     @property
+    def field_location(self) -> str:
+        """The location of the policy that compares a field."""
+        return next((policy.location for policy in self.policies if policy.compared_field), "window")
+
+    @property
     def record_condition(self) -> Predicate | None:
         """The condition of the first policy that has one."""
-        conditions = (policy.condition for policy in self.policies)
-        return next((condition for condition in conditions if condition is not None), None)
+        return next((policy.condition for policy in self.policies if policy.condition), None)
+
+    @property
+    def condition_location(self) -> str:
+        """The location of the policy with the condition."""
+        return next((policy.location for policy in self.policies if policy.condition), "window")
 
     @property
     def is_batch_dependent(self) -> bool:

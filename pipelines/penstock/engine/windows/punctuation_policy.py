@@ -1,6 +1,7 @@
 """The policy of order windows by records that match a condition."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from penstock.engine.windows.order_policy import ClosePolicy
 @dataclass(frozen=True)
 class PunctuationPolicy(ClosePolicy):
     """A record that matches closes the tumbling window, as its last record."""
+
+    location: ClassVar[str] = "window.punctuation"
 
     predicate: Predicate
 

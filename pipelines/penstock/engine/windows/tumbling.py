@@ -19,7 +19,6 @@ from penstock.engine.windows.window import StateRetention
 class Tumbling(OrderWindow):
     """An order window: a policy cuts the records of a key, in order, into windows. Each record is in one window."""
 
-    condition_location: ClassVar[str] = "window.punctuation"
     stores_single_records: ClassVar[bool] = False
     shows_all_keys: ClassVar[bool] = True
 

@@ -33,9 +33,6 @@ class Window(ABC):
     shows_all_keys: ClassVar[bool] = False
     """Whether a diagram shows all keys together, because a single key emits too rarely."""
 
-    condition_location: ClassVar[str] = "window"
-    """The location of `record_condition` in a definition, for errors."""
-
     @abstractmethod
     def describe(self) -> str:
         """Describe the windows in a phrase, as in `fixed windows of 1 minute`."""
@@ -61,9 +58,19 @@ class Window(ABC):
         return ()
 
     @property
+    def field_location(self) -> str:
+        """The location of `numeric_fields` in a definition, for errors."""
+        return "window"
+
+    @property
     def record_condition(self) -> Predicate | None:
         """The condition that the window evaluates on each record, or on each right record of a join."""
         return None
+
+    @property
+    def condition_location(self) -> str:
+        """The location of `record_condition` in a definition, for errors."""
+        return "window"
 
     @property
     def clock_boundaries(self) -> tuple[tuple[int, int], ...] | None:

@@ -10,8 +10,8 @@ from penstock.engine.errors import DefinitionError
 from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.column_types import (
     check_condition_types,
-    check_delta_field,
     check_key_types,
+    check_numeric_field,
 )
 from penstock.engine.plan.columns import stage_input_columns
 from penstock.engine.plan.field_usage import (
@@ -156,7 +156,7 @@ def check_fields(plan: Plan, stage: Stage) -> None:
                 require(used in (columns or ()), field, f"{name} has no field {used!r}", input_fields)
         check_key_types(stage.key, columns or {})
         for field in stage.window.numeric_fields:
-            check_delta_field(field, columns or {})
+            check_numeric_field(field, columns or {}, stage.window.field_location)
         for location, predicate in iter_predicates(stage, name):
             check_condition_types(predicate, columns or {}, location)
         for output in stage.aggregates:
