@@ -19,15 +19,15 @@ SERVERS = Path("/usr/lib/postgresql")
 
 
 @pytest.fixture(autouse=True)
-def no_settings_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests say what they set; what the shell that runs them sets is not theirs."""
+def remove_caller_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove settings of the shell that runs the tests."""
     for name in iter_setting_names():
         monkeypatch.delenv(variable_name(name), raising=False)
 
 
 @dataclass(frozen=True)
 class Postgres:
-    """A server of the tests' own, on a port of its own."""
+    """A PostgreSQL server for the tests."""
 
     folder: Path
     programs: Path
@@ -35,35 +35,35 @@ class Postgres:
     user: str | None
 
     def run(self, program: str, *arguments: str) -> None:
-        """Run one of the server's programs; it refuses to be run by root, so another user does then."""
+        """Run a program of the server, as another user if the tests run as root."""
         command = [str(self.programs / program), *arguments]
         subprocess.run(command, check=True, capture_output=True, user=self.user, cwd=self.folder, timeout=60)
 
     def start(self) -> None:
-        """Start it where it was stopped."""
+        """Start the server."""
         options = f"-c listen_addresses=127.0.0.1 -p {self.port} -k '' -c fsync=off"
         self.run("pg_ctl", "-D", "data", "-l", "server.log", "-o", options, "-w", "start")
 
     def stop(self) -> None:
-        """Stop it, as a machine does that fails: nobody is told."""
+        """Stop the server immediately, as a failing machine does."""
         self.run("pg_ctl", "-D", "data", "-m", "immediate", "-w", "stop")
 
     @contextmanager
-    def asleep(self) -> Iterator[None]:
-        """Have it hang for a while: its connections stay, and nothing is answered."""
+    def suspended(self) -> Iterator[None]:
+        """Suspend the server: its connections stay, and it does not answer."""
         master = psutil.Process(int((self.folder / "data" / "postmaster.pid").read_text().split()[0]))
-        master.suspend()  # first, so that it begins no other
-        family = [master, *master.children(recursive=True)]
-        for process in family:
+        master.suspend()  # first, so that it starts no other process
+        processes = [master, *master.children(recursive=True)]
+        for process in processes:
             process.suspend()
         try:
             yield
         finally:
-            for process in reversed(family):
+            for process in reversed(processes):
                 process.resume()
 
     def database(self, name: str) -> str:
-        """Make an empty database and return its address."""
+        """Create an empty database and return its address."""
         self.run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "tests", name)
         return f"postgresql://tests@127.0.0.1:{self.port}/{name}"
 
@@ -71,10 +71,10 @@ class Postgres:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     """A running PostgreSQL; skipped by name where it is not installed."""
-    found = sorted(SERVERS.glob("*/bin/initdb"))
-    if not found:
+    programs = sorted(SERVERS.glob("*/bin/initdb"))
+    if not programs:
         pytest.skip("PostgreSQL's programs are not installed: apt-get install postgresql")
-    server = _prepare(found[-1].parent)
+    server = _prepare(programs[-1].parent)
     try:
         yield server
     finally:

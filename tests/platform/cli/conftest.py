@@ -1,4 +1,4 @@
-"""The command line as a person meets it: words in, text and an exit code out."""
+"""The command line: arguments in, text and an exit code out."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,33 +10,33 @@ from penstock.platform.cli.main import main
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a command printed and ended with."""
+class CommandResult:
+    """Exit code and output of a command."""
 
     code: int
     out: str
     err: str
 
 
-Run = Callable[..., Answer]
+RunCommand = Callable[..., CommandResult]
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home folder of the test's own, not made yet."""
+    """A home folder that does not exist yet."""
     monkeypatch.setenv("PENSTOCK_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
 
 
 @pytest.fixture
-def run(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run `penstock` with these words, in this process."""
+def run(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> RunCommand:
+    """Run `penstock` with these arguments, in this process."""
 
-    def command(*words: str) -> Answer:
-        monkeypatch.setattr("sys.argv", ["penstock", *words])
-        with pytest.raises(SystemExit) as left:
+    def command(*arguments: str) -> CommandResult:
+        monkeypatch.setattr("sys.argv", ["penstock", *arguments])
+        with pytest.raises(SystemExit) as exited:
             main()
         printed = capsys.readouterr()
-        return Answer(int(left.value.code or 0), printed.out, printed.err)
+        return CommandResult(int(exited.value.code or 0), printed.out, printed.err)
 
     return command

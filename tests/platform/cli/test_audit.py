@@ -1,6 +1,6 @@
-"""`penstock audit`, and Dagster's check, on real tables and a real broker: each damage ends with 1, and its place.
+"""`penstock audit` and Dagster's check on damaged tables, with a real broker.
 
-The topic is empty, as one is whose records have expired, so that nothing has to be computed again by Spark.
+The topic is empty, as if its records had expired, so that Spark need not recompute anything.
 """
 
 import json
@@ -12,7 +12,7 @@ import pytest
 from dagster import AssetSpec, DagsterInstance, Definitions
 from tests.pipelines.engine.batch.stored import Bench
 from tests.pipelines.engine.batch.test_crashes import PLAN, Fuse
-from tests.pipelines.engine.batch.test_crashes import run as live
+from tests.pipelines.engine.batch.test_crashes import run as run_stream
 from tests.quality.audit.table_damage import DAMAGES
 
 from penstock.engine.batch.journal import BatchJournal
@@ -33,11 +33,11 @@ pytestmark = pytest.mark.kafka
 
 
 @pytest.fixture(scope="module")
-def lived(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home folder in which a stream has lived for six batches."""
+def recorded_home(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home folder with a stream of six batches."""
     broker.create_topic("records", 2)
     bench = Bench(PLAN, tmp_path_factory.mktemp("lived"))
-    live(bench, Fuse(-1))
+    run_stream(bench, Fuse(-1))
     home = tmp_path_factory.mktemp("homes") / "lived"
     shutil.copytree(bench.folder / "warehouse", home / "warehouse")
     shutil.copytree(bench.folder / "stream", home / "streams" / "stream")
@@ -49,51 +49,51 @@ def lived(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 @pytest.fixture
-def copied(lived: Path, home: Path, broker: LocalBroker, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same for a test of its own, of a catalog that has the stream."""
-    shutil.copytree(lived, home)
+def home_copy(recorded_home: Path, home: Path, broker: LocalBroker, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the home folder, and a catalog that lists the stream."""
+    shutil.copytree(recorded_home, home)
     monkeypatch.setenv("PENSTOCK_KAFKA__BOOTSTRAP", broker.bootstrap)
     monkeypatch.setattr(audit, "check_pipeline_exists", lambda _name: None)
     monkeypatch.setattr(audit, "load_plan", {"stream": PLAN}.__getitem__)
     return home
 
 
-def test_a_stream_without_damage_ends_with_zero(run: Callable, copied: Path) -> None:
-    answer = run("audit", "stream", "--json")
-    told = {one["check"]: one["state"] for one in json.loads(answer.out)["verdicts"]}
-    assert (answer.code, {check for check, state in told.items() if state == "failed"}) == (0, set())
-    unproven = {check for check, state in told.items() if state == "unproven"}
+def test_an_undamaged_stream_exits_with_0(run: Callable, home_copy: Path) -> None:
+    result = run("audit", "stream", "--json")
+    states = {verdict["check"]: verdict["state"] for verdict in json.loads(result.out)["verdicts"]}
+    assert (result.code, {check for check, state in states.items() if state == "failed"}) == (0, set())
+    unproven = {check for check, state in states.items() if state == "unproven"}
     assert unproven == {"delivery records", "archive records", "reading records", "results"}
 
 
 @pytest.mark.parametrize("name", sorted(DAMAGES))
-def test_each_kind_of_damage_ends_with_one_and_its_place_and_fails_dagsters_check(
-    run: Callable, copied: Path, name: str
+def test_each_damage_exits_with_1_and_fails_the_dagster_check(
+    run: Callable, home_copy: Path, name: str
 ) -> None:
     damage = DAMAGES[name]
-    damage.apply(copied / "warehouse")
-    answer = run("audit", "stream", "--json")
-    told = {one["check"]: one for one in json.loads(answer.out)["verdicts"]}
-    assert answer.code == 1
-    assert told[damage.check]["state"] == "failed"
-    assert told[damage.check]["summary"].startswith(damage.message)
-    evaluation = checked_by_dagster()
+    damage.apply(home_copy / "warehouse")
+    result = run("audit", "stream", "--json")
+    verdicts = {verdict["check"]: verdict for verdict in json.loads(result.out)["verdicts"]}
+    assert result.code == 1
+    assert verdicts[damage.check]["state"] == "failed"
+    assert verdicts[damage.check]["summary"].startswith(damage.message)
+    evaluation = evaluate_dagster_check()
     assert not evaluation.passed
-    assert evaluation.description == f"first difference at {first_of(told)}"
+    assert evaluation.description == f"first difference at {first_difference(verdicts)}"
 
 
-def first_of(told: dict[str, dict]) -> str:
-    return next(one["summary"] for one in told.values() if one["state"] == "failed")
+def first_difference(verdicts: dict[str, dict]) -> str:
+    return next(verdict["summary"] for verdict in verdicts.values() if verdict["state"] == "failed")
 
 
-def checked_by_dagster():
+def evaluate_dagster_check():
     settings = load_settings().settings
-    asked = build_audit_definitions(
+    audit_definitions = build_audit_definitions(
         ["stream"], lambda name: audit.audit_stream(settings, name, Sample(), lambda _: None)
     )
-    defs = Definitions.merge(Definitions(assets=[AssetSpec(stream_key("stream"))]), asked)
+    defs = Definitions.merge(Definitions(assets=[AssetSpec(stream_key("stream"))]), audit_definitions)
     with DagsterInstance.ephemeral() as instance:
-        done = defs.resolve_job_def(AUDIT_JOB).execute_in_process(instance=instance)
-        (evaluation,) = done.get_asset_check_evaluations()
+        job_result = defs.resolve_job_def(AUDIT_JOB).execute_in_process(instance=instance)
+        (evaluation,) = job_result.get_asset_check_evaluations()
     assert evaluation.check_name == ACCOUNTED_FOR_CHECK
     return evaluation

@@ -1,4 +1,4 @@
-"""Expectations of tables, as a person asks for it; nothing of it needs Spark."""
+"""`penstock check` and the page of expectations, without Spark."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,8 +29,8 @@ HOUR = 3_600_000
 
 
 @pytest.fixture
-def damaged(home: Path) -> Path:
-    """A table whose log cannot be read, of a stream whose windows are final."""
+def damaged_table(home: Path) -> Path:
+    """A table with final windows whose log cannot be read."""
     table = home / "warehouse/latest/sensor_minute"
     write_deltalake(table, pa.table({"device": ["a"]}))
     (table / "_delta_log/00000000000000000000.json").write_text("{no json")
@@ -40,56 +40,54 @@ def damaged(home: Path) -> Path:
     return table
 
 
-def test_a_table_that_cannot_be_opened_is_told_and_the_others_are_checked(
-    run: Callable, damaged: Path, home: Path
+def test_an_unreadable_table_is_reported_and_others_are_checked(
+    run: Callable, damaged_table: Path, home: Path
 ) -> None:
-    answer = run("check", "latest/sensor_minute", "latest/visits")
-    assert answer.code == 1
-    assert f"latest/sensor_minute not checked: {damaged} cannot be opened" in answer.err
-    assert "latest/visits was not checked" not in answer.err
-    assert "no window is final yet" in answer.out
+    result = run("check", "latest/sensor_minute", "latest/visits")
+    assert result.code == 1
+    assert f"latest/sensor_minute not checked: {damaged_table} cannot be opened" in result.err
+    assert "latest/visits was not checked" not in result.err
+    assert "no window is final yet" in result.out
     assert (home / "quality/docs/index.html").exists()
 
 
-def test_a_topic_that_is_named_is_told_to_be_checked_as_it_is_read(run: Callable) -> None:
-    answer = run("check", "topics/sensors")
-    assert answer.code == 2
-    assert "records of the topic 'sensors' are checked when a stream reads them" in answer.err
-    assert "penstock table show STREAM --kind checks" in answer.err
+def test_a_topic_is_refused_with_the_command_for_its_checks(run: Callable) -> None:
+    result = run("check", "topics/sensors")
+    assert result.code == 2
+    assert "records of the topic 'sensors' are checked when a stream reads them" in result.err
+    assert "penstock table show STREAM --kind checks" in result.err
 
 
-def test_a_suite_of_a_table_that_nobody_writes_is_told_to_be_one(
+def test_a_suite_of_a_table_without_a_pipeline_is_reported(
     run: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(expectations, "load_table_suites", dict)
-    answer = run("check", "latest/visits")
-    assert answer.code == 2
-    assert "the suite of 'latest/visits' exists, but no valid pipeline writes this table" in answer.err
+    result = run("check", "latest/visits")
+    assert result.code == 2
+    assert "the suite of 'latest/visits' exists, but no valid pipeline writes this table" in result.err
 
 
-def test_statistics_of_a_table_whose_suite_is_broken_say_what_is_wrong_with_it(
-    run: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    broken = LoadedSuites(
-        (), {"latest/visits": SuiteError("visits.yaml", "statistics", "they are 5", "Mend them")}
+def test_statistics_report_an_invalid_suite(run: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    invalid_suites = LoadedSuites(
+        (), {"latest/visits": SuiteError("visits.yaml", "statistics", "they are 5", "Fix them")}
     )
-    monkeypatch.setattr(statistics, "load_all_suites", lambda: broken)
-    answer = run("statistics", "latest/visits")
-    assert answer.code == 2
-    assert "visits.yaml: statistics: they are 5. Mend them." in answer.err
+    monkeypatch.setattr(statistics, "load_all_suites", lambda: invalid_suites)
+    result = run("statistics", "latest/visits")
+    assert result.code == 2
+    assert "visits.yaml: statistics: they are 5. Fix them." in result.err
 
 
-@pytest.mark.usefixtures("damaged")
-def test_a_table_that_cannot_be_opened_is_due_so_that_its_check_says_it() -> None:
+@pytest.mark.usefixtures("damaged_table")
+def test_an_unreadable_table_is_due() -> None:
     assert list(list_due_tables(load_settings().settings)) == [("latest/sensor_minute", 0)]
 
 
-def test_the_page_has_the_columns_of_topics_and_tables_and_whom_to_ask(run: Callable, home: Path) -> None:
+def test_the_page_shows_columns_and_owners(run: Callable, home: Path) -> None:
     assert run("check", "latest/visits").code == 0
     page = (home / "quality/docs/index.html").read_text()
     topic, table = (
-        page.partition(f"<h2 id='{about}'>")[2].partition("<h2")[0]
-        for about in ("topics/cards", "latest/card_velocity")
+        page.partition(f"<h2 id='{subject}'>")[2].partition("<h2")[0]
+        for subject in ("topics/cards", "latest/card_velocity")
     )
     assert "Owner: team:payments." in topic
     assert (
@@ -102,9 +100,7 @@ def test_the_page_has_the_columns_of_topics_and_tables_and_whom_to_ask(run: Call
     ) in table
 
 
-def test_a_topic_that_no_pipeline_reads_is_told_as_unchecked_and_is_no_check_of_dagsters(
-    run: Callable, home: Path
-) -> None:
+def test_a_topic_without_a_pipeline_is_shown_as_unchecked(run: Callable, home: Path) -> None:
     assert run("check", "latest/visits").code == 0
     page = (home / "quality/docs/index.html").read_text()
     log, clicks = (
@@ -117,14 +113,14 @@ def test_a_topic_that_no_pipeline_reads_is_told_as_unchecked_and_is_no_check_of_
         False,
     )
     assert ("No pipeline reads this topic" in clicks, ">passed<" in clicks) == (False, True)
-    shown = {suite.subject for suite in list_checked_suites() if suite.topic is not None}
-    assert shown == {f"topics/{topic_of(source)}" for plan in load_valid_plans() for source in plan.sources}
-    assert {"topics/clicks", "topics/sensors"} < shown
+    subjects = {suite.subject for suite in list_checked_suites() if suite.topic is not None}
+    assert subjects == {
+        f"topics/{topic_of(source)}" for plan in load_valid_plans() for source in plan.sources
+    }
+    assert {"topics/clicks", "topics/sensors"} < subjects
 
 
-def test_a_damaged_account_of_a_topic_is_the_trouble_of_that_topic_on_the_page(
-    run: Callable, home: Path
-) -> None:
+def test_a_damaged_check_table_is_shown_at_its_topic(run: Callable, home: Path) -> None:
     account = home / "warehouse/checks/sensor_minute"
     write_deltalake(account, pa.table({"topic": ["sensors"]}))
     next(account.glob("*.parquet")).write_bytes(b"")
@@ -134,32 +130,34 @@ def test_a_damaged_account_of_a_topic_is_the_trouble_of_that_topic_on_the_page(
     assert "<h2 id='latest/visits'>" in page
 
 
-def test_where_records_broke_a_check_is_told_by_address_or_by_batch(home: Path) -> None:
+def test_failed_records_are_listed_by_position_or_by_batch(home: Path) -> None:
     settings, hour_ago = load_settings().settings, now_ms() * 1_000 - HOUR * 1_000
     clocks = [hour_ago - 48 * HOUR * 1_000, hour_ago, hour_ago + 1]
     time = pa.timestamp("us", tz="UTC")
     for stream in ("sensor_minute", "last_readings"):
-        counted = {"topic": ["sensors"] * 3, "check": ["dry"] * 3, "records": [9, 2, 1_000]}
-        counted |= {"batch_id": [1, 7, 8], "batch_clock": pa.array(clocks, pa.int64()).cast(time)}
-        write_deltalake(home / f"warehouse/checks/{stream}", pa.table(counted))
-    refused = [(0, 5, "check:warm"), (2, 3, "malformed"), (1, 9, "check:warm")]
-    held = [
+        columns = {"topic": ["sensors"] * 3, "check": ["dry"] * 3, "records": [9, 2, 1_000]}
+        columns |= {"batch_id": [1, 7, 8], "batch_clock": pa.array(clocks, pa.int64()).cast(time)}
+        write_deltalake(home / f"warehouse/checks/{stream}", pa.table(columns))
+    quarantined = [(0, 5, "check:warm"), (2, 3, "malformed"), (1, 9, "check:warm")]
+    row_dicts = [
         {"partition": partition, "offset": offset, "reason": reason, "stream": "s"}
-        for partition, offset, reason in refused
+        for partition, offset, reason in quarantined
     ]
     schema = pa.schema([*QUARANTINE_SCHEMA, pa.field("batch_id", pa.int64()), pa.field("batch_clock", time)])
-    write_deltalake(home / "warehouse/quarantine/sensors", pa.Table.from_pylist(held, schema))
-    warned, aside = (Expectation("expect_x", {}, *each) for each in (("dry", "warn"), ("warm", "quarantine")))
-    assert find_broken_examples(settings, "sensors", warned) == [
+    write_deltalake(home / "warehouse/quarantine/sensors", pa.Table.from_pylist(row_dicts, schema))
+    warning, quarantining = (
+        Expectation("expect_x", {}, *arguments) for arguments in (("dry", "warn"), ("warm", "quarantine"))
+    )
+    assert find_broken_examples(settings, "sensors", warning) == [
         "sensor_minute, batch 8: 1,000 records",
         "last_readings, batch 8: 1,000 records",
         "sensor_minute, batch 7: 2 records",
         "last_readings, batch 7: 2 records",
     ]
-    assert find_broken_examples(settings, "sensors", aside) == ["sensors 1:9", "sensors 0:5"]
+    assert find_broken_examples(settings, "sensors", quarantining) == ["sensors 1:9", "sensors 0:5"]
     assert (
-        find_broken_examples(settings, "clicks", warned)
-        == find_broken_examples(settings, "clicks", aside)
+        find_broken_examples(settings, "clicks", warning)
+        == find_broken_examples(settings, "clicks", quarantining)
         == []
     )
     assert count_broken_checks(settings, "sensors", 24 * HOUR) == {"dry": 1_002}

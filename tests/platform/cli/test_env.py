@@ -33,10 +33,10 @@ def test_environments_are_listed(folder: Path, run) -> None:
     assert json.loads(run("env", "list", "--json").out) == ["small"]
 
 
-def test_a_name_that_is_none_is_told_those_that_are(folder: Path, run) -> None:
-    answer = run("env", "plan", "smell")
-    assert answer.code == 2
-    assert "there is no environment 'smell'. Did you mean 'small'?" in answer.err
+def test_an_unknown_environment_is_refused_with_a_suggestion(folder: Path, run) -> None:
+    result = run("env", "plan", "smell")
+    assert result.code == 2
+    assert "there is no environment 'smell'. Did you mean 'small'?" in result.err
 
 
 def test_a_plan_is_shown_and_applied_by_its_id(folder: Path, run) -> None:
@@ -49,17 +49,17 @@ def test_a_plan_is_shown_and_applied_by_its_id(folder: Path, run) -> None:
     assert run("env", "apply", "small", "--plan", plan["plan"], "--yes").code == 1
 
 
-def test_drift_ends_with_one_and_says_what_differs(folder: Path, run) -> None:
+def test_drift_exits_with_1_and_shows_the_differences(folder: Path, run) -> None:
     run("env", "apply", "small", "--yes")
     assert run("env", "drift", "small").code == 0
     (folder / "there").touch()
-    answer = run("env", "drift", "small")
-    assert answer.code == 1
-    assert "terraform_data.it" in answer.out
-    assert "False -> True" in answer.out
+    result = run("env", "drift", "small")
+    assert result.code == 1
+    assert "terraform_data.it" in result.out
+    assert "False -> True" in result.out
 
 
-def test_using_an_environment_sets_the_platforms_settings(folder: Path, tmp_path: Path, run) -> None:
+def test_env_use_writes_the_settings_of_the_environment(folder: Path, tmp_path: Path, run) -> None:
     run("env", "apply", "small", "--yes")
     assert run("env", "use", "small").code == 0
     file = tomllib.loads((tmp_path / "penstock.toml").read_text())
@@ -68,36 +68,37 @@ def test_using_an_environment_sets_the_platforms_settings(folder: Path, tmp_path
         "layout": "local",
         "security": {"protocol": "PLAINTEXT"},
     }
-    told = {one["name"]: one for one in json.loads(run("status", "--settings", "--json").out)}
-    assert (told["kafka.bootstrap"]["value"], told["kafka.bootstrap"]["origin"]) == ("127.0.0.1:1", "file")
-    assert told["warehouse"]["value"] == "/warehouse"
+    settings = {setting["name"]: setting for setting in json.loads(run("status", "--settings", "--json").out)}
+    assert (settings["kafka.bootstrap"]["value"], settings["kafka.bootstrap"]["origin"]) == (
+        "127.0.0.1:1",
+        "file",
+    )
+    assert settings["warehouse"]["value"] == "/warehouse"
     assert run("env", "use", "--none").code == 0
     assert tomllib.loads((tmp_path / "penstock.toml").read_text()) == {}
 
 
 @pytest.mark.parametrize(
-    ("there", "other", "reason"),
+    ("original", "changed", "reason"),
     [
         ('mechanism = ""', 'mechanism = "AWS_MSK_IAM"', "kafka.security.mechanism"),
         ("secrets = {}", 'secrets = { auditor = "/there" }', "kafka.security.secrets.auditor"),
     ],
 )
-def test_an_environment_that_the_settings_do_not_take_is_refused_and_nothing_is_written(
-    folder: Path, tmp_path: Path, run, there: str, other: str, reason: str
+def test_an_environment_with_invalid_settings_is_refused(
+    folder: Path, tmp_path: Path, run, original: str, changed: str, reason: str
 ) -> None:
-    (folder / "outputs.tf").write_text(OUTPUTS.replace(there, other))
+    (folder / "outputs.tf").write_text(OUTPUTS.replace(original, changed))
     (tmp_path / "penstock.toml").write_text("[feed]\nrate = 1.0\n")
     run("env", "apply", "small", "--yes")
-    answer = run("env", "use", "small")
-    assert answer.code == 2
-    assert "the settings of environment small are invalid" in answer.err
-    assert reason in answer.err
+    result = run("env", "use", "small")
+    assert result.code == 2
+    assert "the settings of environment small are invalid" in result.err
+    assert reason in result.err
     assert (tmp_path / "penstock.toml").read_text() == "[feed]\nrate = 1.0\n"
 
 
-def test_using_none_is_the_way_back_from_lines_that_no_command_can_use(
-    folder: Path, tmp_path: Path, run
-) -> None:
+def test_env_use_none_removes_invalid_settings(folder: Path, tmp_path: Path, run) -> None:
     file = tmp_path / "penstock.toml"
     file.write_text(
         apply_settings("[feed]\nrate = 1.0\n", {"kafka.security.mechanism": "NONE_SUCH"}, "small")
@@ -107,20 +108,20 @@ def test_using_none_is_the_way_back_from_lines_that_no_command_can_use(
     assert file.read_text() == "[feed]\nrate = 1.0\n"
 
 
-def test_using_needs_a_name_or_none(folder: Path, run) -> None:
+def test_env_use_needs_a_name_or_none(folder: Path, run) -> None:
     assert run("env", "use").code == 2
     assert run("env", "use", "small", "--none").code == 2
 
 
-def test_destroying_removes_everything(folder: Path, run) -> None:
+def test_env_destroy_removes_everything(folder: Path, run) -> None:
     run("env", "apply", "small", "--yes")
     assert run("env", "destroy", "small", "--yes").code == 0
-    answer = run("env", "drift", "small")
-    assert answer.code == 1
-    assert "was not applied" in answer.err
+    result = run("env", "drift", "small")
+    assert result.code == 1
+    assert "was not applied" in result.err
 
 
-def test_what_has_no_price_costs_nothing(folder: Path, run) -> None:
-    answer = run("env", "cost", "small")
-    assert answer.code == 0
-    assert answer.out.splitlines()[0] == "no resource of the plan has a price"
+def test_a_plan_without_priced_resources_costs_nothing(folder: Path, run) -> None:
+    result = run("env", "cost", "small")
+    assert result.code == 0
+    assert result.out.splitlines()[0] == "no resource of the plan has a price"

@@ -1,4 +1,4 @@
-"""Topics, feeds and consumers as a person meets them, over a real broker."""
+"""Commands for topics, feeds and consumers, with a real broker."""
 
 import json
 import signal
@@ -22,15 +22,15 @@ PENSTOCK = (sys.executable, "-m", "penstock.platform.cli")
 
 
 @pytest.fixture
-def on_broker(run, broker: LocalBroker, monkeypatch: pytest.MonkeyPatch):
-    """Run commands against the session's broker, with every topic of the catalog there."""
+def run_on_broker(run, broker: LocalBroker, monkeypatch: pytest.MonkeyPatch):
+    """Run commands with the broker of the session and all topics of the catalog."""
     monkeypatch.setenv("PENSTOCK_KAFKA__BOOTSTRAP", broker.bootstrap)
     assert run("topics", "apply").code == 0
     return run
 
 
 def by_sequence(key: bytes | None, sequence: int) -> int:
-    """A route of the test's own: every tenth record to partition 1, the others to 2."""
+    """A user partitioner: every tenth record to partition 1, the others to 2."""
     return 1 if sequence % 10 == 0 else 2
 
 
@@ -38,13 +38,13 @@ def no_number(key: bytes | None, sequence: int) -> str:
     return "first"
 
 
-def test_an_environment_that_no_contract_declares_is_wrong_usage(run):
-    answer = run("topics", "plan", "--environment", "nonsense")
-    assert answer.code == 2
-    assert "there is no environment 'nonsense'; known names: local, production" in answer.err
+def test_an_unknown_environment_is_a_usage_error(run):
+    result = run("topics", "plan", "--environment", "nonsense")
+    assert result.code == 2
+    assert "there is no environment 'nonsense'; known names: local, production" in result.err
 
 
-def test_topics_are_planned_applied_and_then_as_declared(run, broker: LocalBroker, monkeypatch):
+def test_topics_are_planned_and_applied(run, broker: LocalBroker, monkeypatch):
     monkeypatch.setenv("PENSTOCK_KAFKA__BOOTSTRAP", broker.bootstrap)
     before = run("topics", "plan", "--json")
     assert json.loads(before.out)["schemas"]["sensors"] == 1
@@ -60,40 +60,40 @@ def test_topics_are_planned_applied_and_then_as_declared(run, broker: LocalBroke
     assert wider.code == 1
 
 
-def test_a_contract_that_its_registered_versions_forbid_is_refused(on_broker, home: Path):
+def test_an_incompatible_contract_is_refused(run_on_broker, home: Path):
     registry = home / "registry" / "schemas.json"
-    known = json.loads(registry.read_text())
-    for number, schema in known["schemas"].items():
+    registered = json.loads(registry.read_text())
+    for number, schema in registered["schemas"].items():
         if schema["title"] == "sensors":
             schema = json.loads(json.dumps(schema).replace('"temperature"', '"warmth"'))
-            known["schemas"][number] = schema
+            registered["schemas"][number] = schema
             schema["properties"]["site"]["type"] = "integer"
             schema["properties"]["site"]["format"] = "long"
-    registry.write_text(json.dumps(known))
-    for words in (("topics", "plan"), ("topics", "apply"), ("ingest", "sensors", "--count", "1")):
-        refused = on_broker(*words)
+    registry.write_text(json.dumps(registered))
+    for arguments in (("topics", "plan"), ("topics", "apply"), ("ingest", "sensors", "--count", "1")):
+        refused = run_on_broker(*arguments)
         assert refused.code == 2
         assert "field 'site' breaks backward compatibility" in refused.err
 
 
-def test_schemas_are_registered_at_a_registry_that_wants_a_login(on_broker, tmp_path: Path, monkeypatch):
+def test_schemas_are_registered_with_a_login(run_on_broker, tmp_path: Path, monkeypatch):
     monkeypatch.setenv("PENSTOCK_KAFKA__REGISTRY_LOGIN", "env:LOGIN")
     monkeypatch.setenv("LOGIN", "penstock:canary-c0de")
     with run_registry_server(tmp_path / "served", login="penstock:canary-c0de") as url:
         monkeypatch.setenv("PENSTOCK_KAFKA__REGISTRY", url)
-        assert "register  sensors" in on_broker("topics", "apply").out
-        assert on_broker("topics", "plan").code == 0
-        assert on_broker("ingest", "sensors", "--count", "3").code == 0
-        assert "canary-c0de" not in on_broker("status", "--settings").out
+        assert "register  sensors" in run_on_broker("topics", "apply").out
+        assert run_on_broker("topics", "plan").code == 0
+        assert run_on_broker("ingest", "sensors", "--count", "3").code == 0
+        assert "canary-c0de" not in run_on_broker("status", "--settings").out
 
 
-def test_a_feed_ends_after_its_count_and_says_what_it_did(on_broker, home: Path):
-    answer = on_broker("ingest", "clicks", "--count", "1000", "--seed", "7")
-    assert answer.code == 0
-    assert answer.out.startswith("1,000 records acknowledged in ")
-    assert answer.err.startswith("clicks-7 to clicks at 127.0.0.1:")
-    again = json.loads(on_broker("ingest", "clicks", "--count", "500", "--seed", "7", "--json").out)
-    assert (again["topic"], again["first_sequence"], again["acknowledged_until"], again["complete"]) == (
+def test_a_feed_ends_after_its_count_with_a_summary(run_on_broker, home: Path):
+    result = run_on_broker("ingest", "clicks", "--count", "1000", "--seed", "7")
+    assert result.code == 0
+    assert result.out.startswith("1,000 records acknowledged in ")
+    assert result.err.startswith("clicks-7 to clicks at 127.0.0.1:")
+    second = json.loads(run_on_broker("ingest", "clicks", "--count", "500", "--seed", "7", "--json").out)
+    assert (second["topic"], second["first_sequence"], second["acknowledged_until"], second["complete"]) == (
         "clicks",
         1_000,
         1_500,
@@ -102,55 +102,60 @@ def test_a_feed_ends_after_its_count_and_says_what_it_did(on_broker, home: Path)
     assert read_ledger_state(home / "producers" / "clicks-7").acknowledged_until == 1_500
 
 
-def test_each_record_is_found_where_the_ledger_says(on_broker, broker: LocalBroker):
-    on_broker("ingest", "tweets", "--count", "400", "--seed", "9")
-    words = ("producer", "where", "tweets-9", "123", "--count", "200", "--json")
-    told = {one["sequence"]: (one["partition"], one["offset"]) for one in json.loads(on_broker(*words).out)}
-    there = {
-        (one.partition, one.offset): json.loads(one.value)["id"]
-        for one in read_topic(broker.bootstrap, "tweets")
+def test_each_record_is_at_its_address_in_the_ledger(run_on_broker, broker: LocalBroker):
+    run_on_broker("ingest", "tweets", "--count", "400", "--seed", "9")
+    arguments = ("producer", "where", "tweets-9", "123", "--count", "200", "--json")
+    addresses = {
+        record["sequence"]: (record["partition"], record["offset"])
+        for record in json.loads(run_on_broker(*arguments).out)
     }
-    assert {sequence: there[place] for sequence, place in told.items()} == {
+    ids = {
+        (record.partition, record.offset): json.loads(record.value)["id"]
+        for record in read_topic(broker.bootstrap, "tweets")
+    }
+    assert {sequence: ids[position] for sequence, position in addresses.items()} == {
         n: f"9-{n}" for n in range(123, 323)
     }
-    beyond = on_broker("producer", "where", "tweets-9", "399", "--count", "2")
-    assert (beyond.code, beyond.out.splitlines()[1].split()[:2]) == (1, ["399", "tweets"])
+    past_end = run_on_broker("producer", "where", "tweets-9", "399", "--count", "2")
+    assert (past_end.code, past_end.out.splitlines()[1].split()[:2]) == (1, ["399", "tweets"])
     assert (
         "1 records without an address, the first is 400: not sent yet: the producer has reached 400"
-        in beyond.err
+        in past_end.err
     )
 
 
-def test_a_route_of_ones_own_decides_on_the_partition(on_broker, home: Path):
+def test_a_user_partitioner_chooses_the_partition(run_on_broker, home: Path):
     route = f"{by_sequence.__module__}:by_sequence"
-    assert on_broker("ingest", "tweets", "--count", "100", "--route", route).code == 0
-    lanes = [address.partition for address in read_addresses(home / "producers" / "tweets-1")]
-    assert lanes == [1 if sequence % 10 == 0 else 2 for sequence in range(100)]
-    on_broker("ingest", "cards", "--count", "12", "--route", "round-robin")
-    lanes = [address.partition for address in read_addresses(home / "producers" / "cards-1")]
-    assert lanes == [0, 1, 2, 3, 4, 5] * 2
-    for wrong, said in (
+    assert run_on_broker("ingest", "tweets", "--count", "100", "--route", route).code == 0
+    partitions = [address.partition for address in read_addresses(home / "producers" / "tweets-1")]
+    assert partitions == [1 if sequence % 10 == 0 else 2 for sequence in range(100)]
+    run_on_broker("ingest", "cards", "--count", "12", "--route", "round-robin")
+    partitions = [address.partition for address in read_addresses(home / "producers" / "cards-1")]
+    assert partitions == [0, 1, 2, 3, 4, 5] * 2
+    for invalid_route, message in (
         ("nowhere:at_all", "module:function"),
         ("os.path:join", "failed for key"),
         ("builtins:max", "failed for key"),
         (f"{by_sequence.__module__}:no_number", "Return an integer"),
     ):
-        refused = on_broker("ingest", "cards", "--count", "9", "--producer", "wrong", "--route", wrong)
+        refused = run_on_broker(
+            "ingest", "cards", "--count", "9", "--producer", "wrong", "--route", invalid_route
+        )
         assert refused.code == 1
-        assert said in refused.err
+        assert message in refused.err
 
 
-def test_files_are_replayed_in_disorder_under_a_name_of_their_own(on_broker, home: Path, tmp_path: Path):
+def test_a_file_is_replayed_in_disorder_with_its_own_producer_name(run_on_broker, home: Path, tmp_path: Path):
     rows = [f"r{n},d{n % 3},s,{1_700_000_000_000 + n},1.5" for n in range(300)]
     (tmp_path / "some readings.csv").write_text("id,device,site,at,temperature\n" + "\n".join(rows))
     path = ("--path", str(tmp_path / "some readings.csv"))
-    words = ("ingest", "csv", *path, "--topic", "sensors", "--disorder", "0.5", "--max-delay", "1 second")
-    assert on_broker(*words).code == 0
+    arguments = ("ingest", "csv", *path, "--topic", "sensors", "--disorder", "0.5", "--max-delay", "1 second")
+    assert run_on_broker(*arguments).code == 0
     assert read_ledger_state(home / "producers" / "sensors-csv-some-readings-csv").acknowledged_until == 300
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         (("sensors", "--path", "x.csv"), "Source 'sensors' has no option --path (x.csv)"),
         (
@@ -170,13 +175,13 @@ def test_files_are_replayed_in_disorder_under_a_name_of_their_own(on_broker, hom
         (("flights", "--replay-by", "origin", "--speed", "2"), "'origin' of flights is not a timestamp"),
     ],
 )
-def test_an_order_that_cannot_be_meant_is_wrong_usage(words: tuple[str, ...], said: str, run):
-    answer = run("ingest", *words)
-    assert answer.code == 2
-    assert said in answer.err
+def test_conflicting_options_are_a_usage_error(arguments: tuple[str, ...], message: str, run):
+    result = run("ingest", *arguments)
+    assert result.code == 2
+    assert message in result.err
 
 
-def test_ctrl_c_finishes_what_is_in_flight(on_broker, home: Path):
+def test_ctrl_c_waits_for_records_in_flight(run_on_broker, home: Path):
     ledger = home / "producers" / "sensors-1"
     command = [*PENSTOCK, "ingest", "sensors", "--rate", "500"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -191,79 +196,81 @@ def test_ctrl_c_finishes_what_is_in_flight(on_broker, home: Path):
     assert read_ledger_state(ledger).pending_intents == []
 
 
-def test_a_consumer_shows_what_its_group_holds_and_goes_on_where_it_was(on_broker, home: Path):
-    on_broker("ingest", "nexmark-bids", "--count", "300")
-    first = on_broker("consume", "topic", "nexmark-bids", "--group", "people", "--count", "120")
-    rest = on_broker("consume", "topic", "nexmark-bids", "--group", "people", "--count", "180")
+def test_a_consumer_shows_its_assignment_and_resumes(run_on_broker, home: Path):
+    run_on_broker("ingest", "nexmark-bids", "--count", "300")
+    first = run_on_broker("consume", "topic", "nexmark-bids", "--group", "people", "--count", "120")
+    rest = run_on_broker("consume", "topic", "nexmark-bids", "--group", "people", "--count", "180")
     assert "people: assigned 0, 1, 2, 3, 4, 5; assignment: partitions 0, 1, 2, 3, 4, 5" in first.err
     assert "180 records handled and committed" in rest.err
     ids = [json.loads(line)["id"] for line in (first.out + rest.out).splitlines()]
     assert sorted(ids) == sorted(f"1-{n}" for n in range(300))
 
 
-def test_a_topic_that_is_not_there_is_told_and_not_waited_for(on_broker):
-    answer = on_broker("consume", "topic", "nonsense")
-    assert answer.code == 1
-    assert "No topic nonsense at 127.0.0.1:" in answer.err
+def test_a_missing_topic_is_reported(run_on_broker):
+    result = run_on_broker("consume", "topic", "nonsense")
+    assert result.code == 1
+    assert "No topic nonsense at 127.0.0.1:" in result.err
 
 
-def test_lines_are_consumed_straight_from_a_socket(on_broker):
+def test_lines_of_a_socket_are_consumed(run_on_broker):
     with run_line_server(lambda client: client.sendall(b"one\ntwo\nthree\n")) as port:
-        answer = on_broker("consume", "socket", f"127.0.0.1:{port}", "--count", "2")
-    assert answer.out == "one\ntwo\n"
+        result = run_on_broker("consume", "socket", f"127.0.0.1:{port}", "--count", "2")
+    assert result.out == "one\ntwo\n"
 
 
-def test_a_slow_consumer_holds_a_socket_back_and_no_sender_of_a_topic(on_broker, home: Path):
-    """The same sender and the same slow consumer: what the sender could hand over while one handful was handled."""
-    handed: list[int] = []
+def test_a_slow_consumer_blocks_a_socket_but_not_a_topic(run_on_broker, home: Path):
+    """The same sender and slow consumer, with and without a topic between them."""
+    sent: list[int] = []
     line = b'{"id":"%d","device":"d","site":"' + b"s" * 2_000 + b'","at":1,"temperature":1}\n'
 
     def serve(client) -> None:
-        handed.clear()
+        sent.clear()
         for number in range(10, LINES + 1, 10):
             client.sendall(b"".join(line % n for n in range(number - 10, number)))
-            handed.append(number)
+            sent.append(number)
 
     with run_line_server(serve) as port:
         command = [*PENSTOCK, "consume", "socket", f"127.0.0.1:{port}", "--pause", "600"]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as slow:
-            held = still(handed)
+            blocked_at = wait_until_blocked(sent)
             slow.send_signal(signal.SIGINT)
-    assert held < LINES
+    assert blocked_at < LINES
     with run_line_server(serve) as port:
-        words = ("--address", f"127.0.0.1:{port}", "--topic", "sensors", "--producer", "through")
-        assert on_broker("ingest", "socket", *words).code == 0
-    assert handed[-1] == LINES
+        arguments = ("--address", f"127.0.0.1:{port}", "--topic", "sensors", "--producer", "through")
+        assert run_on_broker("ingest", "socket", *arguments).code == 0
+    assert sent[-1] == LINES
     assert read_ledger_state(home / "producers" / "through").acknowledged_until == LINES
 
 
-def still(handed: list[int]) -> int:
-    """Wait until a sender gets nothing more rid of, and return how much it did."""
-    seen = [-1]
+def wait_until_blocked(sent: list[int]) -> int:
+    """Wait until the sender is blocked; return the number of records sent."""
+    last_sent = [-1]
 
-    def stands() -> bool:
-        before, seen[0] = seen[0], handed[-1] if handed else -1
+    def is_blocked() -> bool:
+        before, last_sent[0] = last_sent[0], sent[-1] if sent else -1
         threading.Event().wait(0.5)
-        return seen[0] > 0 and seen[0] == before
+        return last_sent[0] > 0 and last_sent[0] == before
 
-    wait_until(stands, 60, "the sender to be held back")
-    return handed[-1]
+    wait_until(is_blocked, 60, "the sender to be held back")
+    return sent[-1]
 
 
-def test_topics_are_listed_with_what_they_hold(on_broker):
+def test_topics_are_listed_with_their_offsets(run_on_broker):
     def ovens() -> tuple[dict, list[int]]:
-        (found,) = json.loads(on_broker("topics", "list", "ovens", "--json").out)
-        return found, [each["end_offset"] - each["start_offset"] for each in found["partitions"]]
+        (topic,) = json.loads(run_on_broker("topics", "list", "ovens", "--json").out)
+        return topic, [
+            partition["end_offset"] - partition["start_offset"] for partition in topic["partitions"]
+        ]
 
     _, before = ovens()
-    assert on_broker("ingest", "ovens", "--count", "100", "--seed", "9").code == 0
-    found, after = ovens()
+    assert run_on_broker("ingest", "ovens", "--count", "100", "--seed", "9").code == 0
+    topic, after = ovens()
     assert sum(after) - sum(before) == 100
-    assert (found["replicas"], found["retention_ms"], found["is_compacted"]) == (1, 7 * 86_400_000, False)
-    listed = on_broker("topics", "list").out
+    assert (topic["replicas"], topic["retention_ms"], topic["is_compacted"]) == (1, 7 * 86_400_000, False)
+    listed = run_on_broker("topics", "list").out
     assert "retention" in listed.splitlines()[0]
     assert any(line.split()[:5] == ["ovens", "3", "1", "7", "days"] for line in listed.splitlines())
-    assert "first offset" in on_broker("topics", "list", "ovens").out
-    answer = on_broker("topics", "list", "nonsense")
-    assert answer.code == 2
-    assert "there is no topic 'nonsense'" in answer.err
+    assert "first offset" in run_on_broker("topics", "list", "ovens").out
+    result = run_on_broker("topics", "list", "nonsense")
+    assert result.code == 2
+    assert "there is no topic 'nonsense'" in result.err

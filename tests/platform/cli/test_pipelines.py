@@ -1,4 +1,4 @@
-"""Pipelines in words, and recorded cases."""
+"""Commands that explain pipelines, run transcripts and show state."""
 
 import json
 from pathlib import Path
@@ -9,23 +9,23 @@ from penstock.pipelines import catalog
 
 
 def test_a_pipeline_is_explained_by_its_four_questions(run) -> None:
-    answer = run("explain", "sensor_minute")
-    assert answer.code == 0
+    result = run("explain", "sensor_minute")
+    assert result.code == 0
     for word in ("what", "where", "when", "how"):
-        assert f"\n{word} " in answer.out
+        assert f"\n{word} " in result.out
     explained = json.loads(run("explain", "sensor_minute", "--json").out)
     assert explained["name"] == "sensor_minute"
     assert set(explained["stages"]["sensor_minute"]) == {"what", "where", "when", "how"}
 
 
-def test_a_pipeline_that_is_not_there_is_wrong_usage(run) -> None:
-    answer = run("explain", "nonsense")
-    assert answer.code == 2
-    assert "`penstock demo --list` lists all pipelines" in answer.err
+def test_an_unknown_pipeline_is_a_usage_error(run) -> None:
+    result = run("explain", "nonsense")
+    assert result.code == 2
+    assert "`penstock demo --list` lists all pipelines" in result.err
 
 
-def case(name: str, values: list[int]) -> dict[str, object]:
-    """One record at second 1 in a window of ten seconds, and the values expected of it."""
+def build_case(name: str, values: list[int]) -> dict[str, object]:
+    """Build a case with one record in a window of ten seconds, and its expected values."""
     return {
         "id": name,
         "unit": "s",
@@ -43,53 +43,53 @@ def case(name: str, values: list[int]) -> dict[str, object]:
 
 @pytest.fixture
 def cases(tmp_path: Path) -> Path:
-    """Two cases, of which the second expects what cannot be."""
+    """Two cases, of which the second fails."""
     file = tmp_path / "cases.json"
-    file.write_text(json.dumps({"cases": [case("right", [7]), case("wrong", [8])]}), "utf-8")
+    file.write_text(json.dumps({"cases": [build_case("right", [7]), build_case("wrong", [8])]}), "utf-8")
     return file
 
 
-def test_each_case_is_a_line_and_one_that_differs_is_told_by_the_exit_code(run, cases: Path) -> None:
-    answer = run("transcript", "run", str(cases), "--engine", "reference")
-    lines = [json.loads(line) for line in answer.out.splitlines()]
+def test_each_case_is_a_line_and_a_failed_one_exits_with_1(run, cases: Path) -> None:
+    result = run("transcript", "run", str(cases), "--engine", "reference")
+    lines = [json.loads(line) for line in result.out.splitlines()]
     assert [(line["id"], line["ok"]) for line in lines] == [("right", True), ("wrong", False)]
     assert {"expected", "got"} <= set(lines[1])
-    assert answer.code == 1
+    assert result.code == 1
 
 
-def test_cases_that_are_none_are_named_with_file_and_field_once_the_others_ran(run, tmp_path: Path) -> None:
-    broken = case("broken", [7]) | {"steps": [{"watermark": 1}, {"expect": 3}]}
+def test_invalid_cases_are_named_with_file_and_field(run, tmp_path: Path) -> None:
+    broken = build_case("broken", [7]) | {"steps": [{"watermark": 1}, {"expect": 3}]}
     nameless = {name: value for name, value in broken.items() if name != "id"}
     path = tmp_path / "cases.json"
-    path.write_text(json.dumps({"cases": [broken, nameless, case("right", [7])]}), encoding="utf-8")
-    answer = run("transcript", "run", str(path), "--engine", "reference")
-    assert [json.loads(line)["ok"] for line in answer.out.splitlines()] == [False, False, True]
-    assert answer.code == 2
+    path.write_text(json.dumps({"cases": [broken, nameless, build_case("right", [7])]}), encoding="utf-8")
+    result = run("transcript", "run", str(path), "--engine", "reference")
+    assert [json.loads(line)["ok"] for line in result.out.splitlines()] == [False, False, True]
+    assert result.code == 2
     for name in ("broken", "number 2"):
-        assert f"{path}, case {name}: step 2, `expect` is 3; write a list of panes" in answer.err
+        assert f"{path}, case {name}: step 2, `expect` is 3; write a list of panes" in result.err
 
 
-def test_a_file_of_no_cases_is_wrong_usage(run, tmp_path: Path) -> None:
+def test_a_file_without_cases_is_a_usage_error(run, tmp_path: Path) -> None:
     path = tmp_path / "cases.json"
     path.write_text('{\n "figures": []\n}', encoding="utf-8")
-    answer = run("transcript", "run", str(path), "--engine", "reference")
-    assert (answer.code, f"{path}: the document has no cases" in answer.err) == (2, True)
+    result = run("transcript", "run", str(path), "--engine", "reference")
+    assert (result.code, f"{path}: the document has no cases" in result.err) == (2, True)
 
 
 def test_a_case_is_chosen_by_its_id(run, cases: Path) -> None:
-    asked = ("transcript", "run", str(cases), "--engine", "reference")
-    answer = run(*asked, "--id", "right")
-    assert (len(answer.out.splitlines()), answer.code) == (1, 0)
-    assert "no case has the id nonsense" in run(*asked, "--id", "nonsense").err
+    arguments = ("transcript", "run", str(cases), "--engine", "reference")
+    result = run(*arguments, "--id", "right")
+    assert (len(result.out.splitlines()), result.code) == (1, 0)
+    assert "no case has the id nonsense" in run(*arguments, "--id", "nonsense").err
 
 
-def test_what_a_stream_keeps_is_listed_shown_and_exported(run, home: Path, tmp_path: Path) -> None:
+def test_state_is_listed_shown_and_exported(run, home: Path, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
     from tests.pipelines.engine.batch.stored import Bench
     from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse
-    from tests.pipelines.engine.batch.test_crashes import run as ran
+    from tests.pipelines.engine.batch.test_crashes import run as run_stream
 
-    ran(Bench(PLANS["two stages"], tmp_path), Fuse(-1))
+    run_stream(Bench(PLANS["two stages"], tmp_path), Fuse(-1))
     (home / "streams").mkdir(parents=True)
     (tmp_path / "stream").rename(home / "streams" / "hashtags")
     listed = json.loads(run("state", "list", "hashtags", "--json").out)
@@ -97,8 +97,8 @@ def test_what_a_stream_keeps_is_listed_shown_and_exported(run, home: Path, tmp_p
     shown = run("state", "show", "hashtags", "--batch", "2", "--key", "key=b", "--json")
     assert [(row["key"], row["records"]) for row in json.loads(shown.out)] == [("b", 1)]
     assert "the state is empty" in run("state", "show", "hashtags", "--key", "key=nobody").out
-    wrong = run("state", "show", "hashtags", "--stage", "third")
-    assert (wrong.code, "known names: stream, whole" in wrong.err) == (2, True)
+    invalid = run("state", "show", "hashtags", "--stage", "third")
+    assert (invalid.code, "known names: stream, whole" in invalid.err) == (2, True)
     unknown = run("state", "list", "nonsense")
     assert (
         unknown.code,
@@ -109,10 +109,10 @@ def test_what_a_stream_keeps_is_listed_shown_and_exported(run, home: Path, tmp_p
     assert (nowhere.code, "does not exist; create it" in nowhere.err) == (2, True)
     exported = run("state", "export", "hashtags", "--batch", "2", "--to", str(tmp_path / "state.parquet"))
     assert exported.out == f"4 rows written to {tmp_path / 'state.parquet'}\n"
-    only = run(
+    filtered = run(
         "state", "export", "hashtags", "--batch", "2", "--key", "key=b", "--to", str(tmp_path / "b.parquet")
     )
-    assert only.out == f"1 rows written to {tmp_path / 'b.parquet'}\n"
+    assert filtered.out == f"1 rows written to {tmp_path / 'b.parquet'}\n"
     assert [(row["key"], row["records"]) for row in pq.read_table(tmp_path / "b.parquet").to_pylist()] == [
         ("b", 1)
     ]
@@ -122,15 +122,15 @@ def test_a_pipeline_is_explained_in_one_form_at_a_time(run) -> None:
     assert "use one of them" in run("explain", "hashtags", "--json", "--mermaid").err
 
 
-def test_what_can_be_shown_is_listed_without_running_anything(run, home: Path) -> None:
+def test_demos_are_listed_without_running(run, home: Path) -> None:
     listed = json.loads(run("demo", "--list", "--json").out)
-    assert [each["pipeline"] for each in listed] == list(catalog.pipeline_names())
-    assert all(each["description"] and each["reads"] for each in listed)
+    assert [entry["pipeline"] for entry in listed] == list(catalog.pipeline_names())
+    assert all(entry["description"] and entry["reads"] for entry in listed)
     assert not home.exists()
 
 
-def test_a_demonstration_of_nothing_or_of_what_there_is_not_is_refused(run) -> None:
+def test_a_demo_without_or_with_an_unknown_pipeline_is_refused(run) -> None:
     assert "name a pipeline or use --all" in run("demo").err
-    answer = run("demo", "nonsense")
-    assert answer.code == 2
-    assert "there is no pipeline 'nonsense'; `penstock demo --list` lists all" in answer.err
+    result = run("demo", "nonsense")
+    assert result.code == 2
+    assert "there is no pipeline 'nonsense'; `penstock demo --list` lists all" in result.err

@@ -1,4 +1,4 @@
-"""A key is erased from a stream that runs nowhere, by command; what is not to be erased is told first."""
+"""`penstock state erase` of a stopped stream."""
 
 import io
 import json
@@ -18,8 +18,8 @@ STREAM = "sensor_minute"
 
 
 @pytest.fixture
-def stopped(home: Path, tmp_path: Path) -> Path:
-    """A stream with a state, under a name that the catalog has."""
+def stopped_stream(home: Path, tmp_path: Path) -> Path:
+    """A stopped stream with state, under a name of the catalog."""
     bench = Bench(replace(PLANS["two stages"], name=STREAM), tmp_path / "made")
     fed(bench, history()[:3], 1)
     folder = home / "streams" / STREAM
@@ -30,13 +30,13 @@ def stopped(home: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_key_is_erased_and_accounted_for(run, home: Path, stopped: Path) -> None:
-    answer = run("state", "erase", STREAM, "--key", f"key={GONE}", "--by", "the officer", "--yes")
-    assert answer.code == 0, answer.out
-    assert "stream  1" in answer.out
-    assert "whole   not keyed by these fields" in answer.out
-    assert f"batch 3 erased 1 windows; `penstock table show {STREAM} --kind erasures`" in answer.out
-    assert files_with(stopped, GONE) == []
+def test_a_key_is_erased_and_recorded(run, home: Path, stopped_stream: Path) -> None:
+    result = run("state", "erase", STREAM, "--key", f"key={GONE}", "--by", "the officer", "--yes")
+    assert result.code == 0, result.out
+    assert "stream  1" in result.out
+    assert "whole   not keyed by these fields" in result.out
+    assert f"batch 3 erased 1 windows; `penstock table show {STREAM} --kind erasures`" in result.out
+    assert files_with(stopped_stream, GONE) == []
     rows = json.loads(run("table", "show", STREAM, "--kind", "erasures", "--json").out)
     assert sorted((row["stage"], row["asked_by"], row["windows"]) for row in rows) == [
         ("stream", "the officer", 1), ("whole", "the officer", 0)
@@ -49,32 +49,32 @@ def test_a_key_is_erased_and_accounted_for(run, home: Path, stopped: Path) -> No
     assert (last.batch_id, last.kind, last.epoch, lease.expires_at_ms) == (3, "erase", lease.epoch, 0)
 
 
-def test_how_much_each_stage_keeps_is_explained(run, stopped: Path) -> None:
+def test_the_state_size_of_each_stage_is_explained(run, stopped_stream: Path) -> None:
     sizes = json.loads(run("explain", STREAM, "--json").out)["sizes"]
-    files = {folder.name: 0 for folder in stopped.glob("state/*")}
-    for path in stopped.glob("state/*/run-*"):
+    files = {folder.name: 0 for folder in stopped_stream.glob("state/*")}
+    for path in stopped_stream.glob("state/*/run-*"):
         files[path.parent.name] += path.stat().st_size
     assert {size["stage"]: size["bytes"] for size in sizes} == files
     assert "  stream after batch 2: 6 rows, 0.0 MB\n" in run("explain", STREAM).out
 
 
-def test_what_would_go_is_asked_about_first(run, stopped: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_erasure_needs_confirmation(run, stopped_stream: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
-    answer = run("state", "erase", STREAM, "--key", f"key={GONE}")
-    assert answer.code != 0
-    assert files_with(stopped, GONE)
+    result = run("state", "erase", STREAM, "--key", f"key={GONE}")
+    assert result.code != 0
+    assert files_with(stopped_stream, GONE)
 
 
 @pytest.mark.parametrize(
-    ("args", "says"),
+    ("args", "message"),
     [
         ((STREAM, "--key", "colour=red"), "no stage has colour in its key. Name one or more of: key"),
         ((STREAM, "--key", "red"), "--key 'red' is not of the form FIELD=VALUE"),
         (("nobody", "--key", "key=a"), "nobody"),
     ],
 )
-def test_what_cannot_be_erased_is_refused(run, stopped: Path, args: tuple[str, ...], says: str) -> None:
-    answer = run("state", "erase", *args, "--yes")
-    assert answer.code != 0
-    assert says in answer.out + answer.err
-    assert files_with(stopped, GONE)
+def test_an_invalid_key_is_refused(run, stopped_stream: Path, args: tuple[str, ...], message: str) -> None:
+    result = run("state", "erase", *args, "--yes")
+    assert result.code != 0
+    assert message in result.out + result.err
+    assert files_with(stopped_stream, GONE)

@@ -1,4 +1,4 @@
-"""State rows as people read them: readable names, ISO times, and nothing that stands for no value."""
+"""State rows with readable names, ISO times and no sentinel values."""
 
 import pyarrow as pa
 from tests.pipelines.engine.batch.stored import Bench

@@ -1,4 +1,4 @@
-"""Help, completion, exit codes, and what wrong use is told."""
+"""Help, completion, exit codes and usage errors."""
 
 import subprocess
 import sys
@@ -17,21 +17,23 @@ from penstock.platform.control import open_control_store
 HEAVY = ("pyspark", "dagster", "great_expectations", "polars", "sqlalchemy", "confluent_kafka")
 
 
-def leaves(command: click.Command, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], click.Command]]:
-    """Every command that does something, with the words that call it."""
+def list_commands(
+    command: click.Command, path: tuple[str, ...] = ()
+) -> list[tuple[tuple[str, ...], click.Command]]:
+    """List the commands that are no groups, with their paths."""
     if not isinstance(command, click.Group):
         return [(path, command)]
     context = click.Context(command)
     names = command.list_commands(context)
-    found = [(name, command.get_command(context, name)) for name in names]
-    return [leaf for name, sub in found if sub for leaf in leaves(sub, (*path, name))]
+    subcommands = [(name, command.get_command(context, name)) for name in names]
+    return [entry for name, sub in subcommands if sub for entry in list_commands(sub, (*path, name))]
 
 
-LEAVES = leaves(penstock)
+COMMANDS = list_commands(penstock)
 
 
-def understands(command: click.Command, arguments: list[str]) -> None:
-    """Fail unless the command takes these arguments; files that an example names need not be there."""
+def check_arguments(command: click.Command, arguments: list[str]) -> None:
+    """Check that the command accepts the arguments; files of examples may be missing."""
     try:
         command.make_context("penstock", arguments)
     except click.BadParameter as problem:
@@ -39,31 +41,31 @@ def understands(command: click.Command, arguments: list[str]) -> None:
             raise
 
 
-@pytest.mark.parametrize(("words", "command"), LEAVES, ids=[" ".join(words) for words, _ in LEAVES])
-def test_every_command_explains_itself_and_gives_an_example_that_it_understands(
-    words: tuple[str, ...], command: click.Command
-) -> None:
+@pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS])
+def test_every_command_has_help_and_valid_examples(path: tuple[str, ...], command: click.Command) -> None:
     assert command.help
     assert command.epilog, "no example"
     lines = [line.removeprefix("Example:").strip() for line in command.epilog.splitlines()[1:]]
-    called = [line[line.index("penstock ") :].split(">")[0].split()[1:] for line in lines]
-    for arguments in called:
-        assert tuple(arguments[: len(words)]) == words
-        understands(command, arguments[len(words) :])
+    examples = [line[line.index("penstock ") :].split(">")[0].split()[1:] for line in lines]
+    for arguments in examples:
+        assert tuple(arguments[: len(path)]) == path
+        check_arguments(command, arguments[len(path) :])
 
 
-def test_every_command_that_lists_takes_json() -> None:
-    listing = {("status",), ("doctor",), ("topics", "plan"), ("table", "list"), ("table", "show")}
-    listing |= {("producer", "list"), ("producer", "where"), ("env", "list")}
-    have = {words for words, command in LEAVES if any("--json" in one.opts for one in command.params)}
-    assert listing <= have
+def test_every_listing_command_has_a_json_option() -> None:
+    listing_commands = {("status",), ("doctor",), ("topics", "plan"), ("table", "list"), ("table", "show")}
+    listing_commands |= {("producer", "list"), ("producer", "where"), ("env", "list")}
+    with_json = {
+        path for path, command in COMMANDS if any("--json" in option.opts for option in command.params)
+    }
+    assert listing_commands <= with_json
 
 
-def test_help_of_the_whole_names_every_command(run) -> None:
-    answer = run("--help")
-    assert answer.code == 0
+def test_the_root_help_names_every_command(run) -> None:
+    result = run("--help")
+    assert result.code == 0
     for name in penstock.list_commands(click.Context(penstock)):
-        assert f"\n  {name} " in answer.out
+        assert f"\n  {name} " in result.out
 
 
 def test_help_loads_nothing_heavy() -> None:
@@ -72,70 +74,68 @@ def test_help_loads_nothing_heavy() -> None:
         "penstock.main(['--help'], standalone_mode=False)\n"
         f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr.strip() == "[]"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stderr.strip() == "[]"
 
 
-def test_a_command_that_is_not_there_is_wrong_usage(run) -> None:
-    answer = run("nonsense")
-    assert answer.code == 2
-    assert "No such command 'nonsense'" in answer.err
+def test_an_unknown_command_is_a_usage_error(run) -> None:
+    result = run("nonsense")
+    assert result.code == 2
+    assert "No such command 'nonsense'" in result.err
 
 
-def test_a_setting_that_cannot_be_used_is_told_in_one_line(run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_setting_is_reported_in_one_line(run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PENSTOCK_KAFKA__PORT", "x")
-    answer = run("status")
-    assert answer.code == 2
-    assert answer.err.startswith("penstock: PENSTOCK_KAFKA__PORT is 'x': ")
-    assert answer.err.count("\n") == 1
+    result = run("status")
+    assert result.code == 2
+    assert result.err.startswith("penstock: PENSTOCK_KAFKA__PORT is 'x': ")
+    assert result.err.count("\n") == 1
 
 
-def test_a_variable_that_sets_nothing_is_told_and_the_command_goes_on(
-    run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unknown_variable_is_a_warning(run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PENSTOCK_STREEMS", "a")
-    answer = run("table", "list")
-    assert answer.code == 0
-    assert "PENSTOCK_STREEMS sets nothing (did you mean PENSTOCK_STREAMS" in answer.err
+    result = run("table", "list")
+    assert result.code == 0
+    assert "PENSTOCK_STREEMS sets nothing (did you mean PENSTOCK_STREAMS" in result.err
 
 
 SHELLS = [("bash", "complete -o"), ("zsh", "#compdef penstock"), ("fish", "complete")]
 
 
-@pytest.mark.parametrize(("shell", "mark"), SHELLS)
-def test_shells_are_told_how_to_complete(shell: str, mark: str, run) -> None:
-    answer = run("completion", shell)
-    assert answer.code == 0
-    assert mark in answer.out
+@pytest.mark.parametrize(("shell", "marker"), SHELLS)
+def test_completion_scripts_are_printed(shell: str, marker: str, run) -> None:
+    result = run("completion", shell)
+    assert result.code == 0
+    assert marker in result.out
 
 
 def test_words_are_completed(home: Path) -> None:
     script = Path(sys.executable).with_name("penstock")
-    words = {"COMP_WORDS": "penstock st", "COMP_CWORD": "1", "_PENSTOCK_COMPLETE": "bash_complete"}
-    done = subprocess.run([script], env=words, capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["plain,status", "plain,stream", "plain,state", "plain,statistics"]
+    environment = {"COMP_WORDS": "penstock st", "COMP_CWORD": "1", "_PENSTOCK_COMPLETE": "bash_complete"}
+    process = subprocess.run([script], env=environment, capture_output=True, text=True, check=False)
+    assert process.stdout.split() == ["plain,status", "plain,stream", "plain,state", "plain,statistics"]
 
 
-def test_a_source_that_is_not_there_is_wrong_usage(run) -> None:
-    answer = run("ingest", "nonsense")
-    assert answer.code == 2
-    assert "there is no source 'nonsense'; `penstock ingest --help` lists all" in answer.err
+def test_an_unknown_source_is_a_usage_error(run) -> None:
+    result = run("ingest", "nonsense")
+    assert result.code == 2
+    assert "there is no source 'nonsense'; `penstock ingest --help` lists all" in result.err
 
 
-def test_a_topic_without_a_contract_is_wrong_configuration(run) -> None:
-    answer = run("ingest", "csv", "--path", "x.csv", "--topic", "readings")
-    assert answer.code == 2
-    assert "there is no contract 'readings'" in answer.err
+def test_a_topic_without_a_contract_is_a_usage_error(run) -> None:
+    result = run("ingest", "csv", "--path", "x.csv", "--topic", "readings")
+    assert result.code == 2
+    assert "there is no contract 'readings'" in result.err
 
 
-def test_a_stream_whose_pipeline_is_gone_can_be_put_to_rest_and_nothing_else(run, home: Path) -> None:
+def test_a_stream_without_its_pipeline_can_only_be_drained_or_stopped(run, home: Path) -> None:
     with closing(open_control_store(f"sqlite:///{home}/control.db")) as store:
         store.set_desired_state("gone", DesiredRunState.RUNNING, 0)
         assert run("stream", "start", "gone").code == 2
         assert run("stream", "drain", "nonsense").code == 2
-        answer = run("stream", "drain", "gone")
-        assert (answer.code, store.read_desired_states()["gone"].desired) == (0, DesiredRunState.DRAINED), (
-            answer.err
+        result = run("stream", "drain", "gone")
+        assert (result.code, store.read_desired_states()["gone"].desired) == (0, DesiredRunState.DRAINED), (
+            result.err
         )
         assert run("stream", "stop", "gone", "--wait", "0").code == 0
 
@@ -143,64 +143,67 @@ def test_a_stream_whose_pipeline_is_gone_can_be_put_to_rest_and_nothing_else(run
 @pytest.mark.parametrize(
     "name", ["../elsewhere", "/x", "journal", "state", "current", "plan.json", ".x", "a b"]
 )
-@pytest.mark.parametrize("words", [("stream", "replay"), ("run",)])
-def test_what_no_folder_may_be_called_no_run_and_no_replay_is(run, words: tuple[str, ...], name: str) -> None:
-    answer = run(*words, "sensor_minute", "--name", name)
-    assert answer.code == 2
-    assert answer.err.startswith(f"penstock: {name!r} is not a valid name for a run or a replay. ")
+@pytest.mark.parametrize("path", [("stream", "replay"), ("run",)])
+def test_an_invalid_name_of_a_run_is_refused(run, path: tuple[str, ...], name: str) -> None:
+    result = run(*path, "sensor_minute", "--name", name)
+    assert result.code == 2
+    assert result.err.startswith(f"penstock: {name!r} is not a valid name for a run or a replay. ")
 
 
-def test_a_replay_is_not_called_what_has_results_of_another_run(run, home: Path) -> None:
+def test_a_replay_cannot_use_the_name_of_a_run(run, home: Path) -> None:
     write_deltalake(home / "warehouse/runs/sensor_minute/mine/latest/sensor_minute", pa.table({"x": [1]}))
     (home / "runs/sensor_minute/mine").mkdir(parents=True)
-    answer = run("stream", "replay", "sensor_minute", "--name", "mine")
-    assert answer.code == 2
-    assert "runs/sensor_minute/mine already has results of another run" in answer.err
+    result = run("stream", "replay", "sensor_minute", "--name", "mine")
+    assert result.code == 2
+    assert "runs/sensor_minute/mine already has results of another run" in result.err
 
 
-def test_a_state_of_a_stream_that_there_is_not_is_wrong_usage(run, home: Path) -> None:
+def test_the_state_of_an_unknown_stream_is_a_usage_error(run, home: Path) -> None:
     assert "there is no stream 'nonsense'" in run("state", "list", "nonsense").err
     assert (run("state", "list", "nonsense").code, run("state", "list", "sensor_minute").code) == (2, 1)
 
 
-def test_seconds_before_now_are_not_waited(run, home: Path) -> None:
-    answer = run("stream", "drain", "sensor_minute", "--wait", "-5")
-    assert answer.code == 2
-    assert "-5.0 is not in the range x>=0" in answer.err
+def test_a_negative_wait_is_a_usage_error(run, home: Path) -> None:
+    result = run("stream", "drain", "sensor_minute", "--wait", "-5")
+    assert result.code == 2
+    assert "-5.0 is not in the range x>=0" in result.err
 
 
-def groups(command: click.Command, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    """The words that call each group of commands, the whole included."""
+def list_groups(command: click.Command, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """List the paths of the groups of commands, with the root."""
     if not isinstance(command, click.Group):
         return []
     context = click.Context(command)
     members = [(name, command.get_command(context, name)) for name in command.list_commands(context)]
-    return [path, *(inner for name, member in members if member for inner in groups(member, (*path, name)))]
+    return [
+        path,
+        *(inner for name, member in members if member for inner in list_groups(member, (*path, name))),
+    ]
 
 
-@pytest.mark.parametrize("words", groups(penstock), ids=lambda words: " ".join(words) or "penstock")
-def test_no_summary_of_a_command_is_cut_off_at_80_columns(
-    run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+@pytest.mark.parametrize("path", list_groups(penstock), ids=lambda path: " ".join(path) or "penstock")
+def test_summaries_of_commands_fit_into_80_columns(
+    run, monkeypatch: pytest.MonkeyPatch, path: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    answer = run(*words, "--help")
-    assert answer.code == 0
-    lines = [line.rstrip() for line in answer.out.splitlines()]
+    result = run(*path, "--help")
+    assert result.code == 0
+    lines = [line.rstrip() for line in result.out.splitlines()]
     commands = lines[lines.index("Commands:") + 1 :]
     assert not [line for line in lines[1:] if line.endswith(("...", "…"))]
     rows = commands[: commands.index("") if "" in commands else len(commands)]
     assert all(not row.startswith("   ") for row in rows), "a summary takes two lines"
-    assert "Example:" in answer.out
+    assert "Example:" in result.out
 
 
-@pytest.mark.parametrize(("words", "command"), LEAVES, ids=[" ".join(words) for words, _ in LEAVES])
-def test_every_command_has_a_short_help(words: tuple[str, ...], command: click.Command) -> None:
-    assert command.short_help, f"{' '.join(words)} has none"
+@pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS])
+def test_every_command_has_a_short_help(path: tuple[str, ...], command: click.Command) -> None:
+    assert command.short_help, f"{' '.join(path)} has none"
     assert not command.short_help.endswith((".", "…", "..."))
 
 
 @pytest.mark.parametrize(
-    ("words", "suggestion"),
+    ("path", "suggestion"),
     [
         (("stream", "start", "sensor_minut"), "sensor_minute"),
         (("explain", "sensor_minut"), "sensor_minute"),
@@ -218,9 +221,9 @@ def test_every_command_has_a_short_help(words: tuple[str, ...], command: click.C
         (("topics", "plan", "--environment", "productoin"), "production"),
     ],
 )
-def test_an_unknown_name_is_wrong_usage_and_the_nearest_one_is_offered(
-    run, words: tuple[str, ...], suggestion: str
+def test_an_unknown_name_is_a_usage_error_with_a_suggestion(
+    run, path: tuple[str, ...], suggestion: str
 ) -> None:
-    answer = run(*words)
-    assert answer.code == 2
-    assert f"Did you mean '{suggestion}'?" in answer.err
+    result = run(*path)
+    assert result.code == 2
+    assert f"Did you mean '{suggestion}'?" in result.err

@@ -1,4 +1,4 @@
-"""The same promises over SQLite and over PostgreSQL."""
+"""A control store on SQLite and on PostgreSQL."""
 
 import uuid
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The schema: up from nothing, up from every revision, the same as the code says."""
+"""Migrations of the schema from an empty store and from every revision."""
 
 import socket
 import subprocess
@@ -24,42 +24,42 @@ from penstock.platform.control.tables import metadata
 from penstock.platform.errors import ControlError
 
 
-def revisions() -> list[str]:
-    """Every revision from the first to the newest."""
+def list_revisions() -> list[str]:
+    """List the revisions from the first to the newest."""
     config = Config()
     config.set_main_option("script_location", "penstock.platform.control:migrations")
-    walked = ScriptDirectory.from_config(config).walk_revisions()
-    return [script.revision for script in walked][::-1]
+    scripts = ScriptDirectory.from_config(config).walk_revisions()
+    return [script.revision for script in scripts][::-1]
 
 
-def differences(url: str) -> list[object]:
+def find_schema_differences(url: str) -> list[object]:
     engine = create_store_engine(url)
     with engine.connect() as connection:
-        found = compare_metadata(MigrationContext.configure(connection), metadata)
+        differences = compare_metadata(MigrationContext.configure(connection), metadata)
     engine.dispose()
-    return list(found)
+    return list(differences)
 
 
-def test_the_newest_revision_is_the_one_that_opening_asks_for() -> None:
-    assert revisions()[-1] == HEAD_REVISION
+def test_the_newest_revision_is_the_head() -> None:
+    assert list_revisions()[-1] == HEAD_REVISION
 
 
-def test_an_empty_store_is_brought_to_the_tables_of_the_code(url: str) -> None:
+def test_an_empty_store_is_migrated(url: str) -> None:
     open_control_store(url).close()
-    assert differences(url) == []
+    assert find_schema_differences(url) == []
 
 
-@pytest.mark.parametrize("start", revisions())
-def test_a_store_of_any_revision_is_brought_to_the_tables_of_the_code(url: str, start: str) -> None:
+@pytest.mark.parametrize("start", list_revisions())
+def test_every_revision_is_migrated(url: str, start: str) -> None:
     engine = create_store_engine(url)
     migrate_schema(engine, start)
     assert read_revision(engine) == start
     engine.dispose()
     open_control_store(url).close()
-    assert differences(url) == []
+    assert find_schema_differences(url) == []
 
 
-def test_a_database_may_hold_somebody_elses_tables_and_migrations(postgres: Postgres) -> None:
+def test_a_database_may_have_foreign_tables_and_migrations(postgres: Postgres) -> None:
     url = postgres.database(f"shared_{uuid.uuid4().hex}")
     other = create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
     with other.begin() as connection:
@@ -67,21 +67,21 @@ def test_a_database_may_hold_somebody_elses_tables_and_migrations(postgres: Post
         connection.exec_driver_sql("INSERT INTO alembic_version VALUES ('of dagster')")
         connection.exec_driver_sql("CREATE TABLE batches (theirs int)")
     open_control_store(url).close()
-    assert differences(url) == []
+    assert find_schema_differences(url) == []
     with other.begin() as connection:
         assert inspect(connection).get_table_names(schema="public") == ["alembic_version", "batches"]
         assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar() == "of dagster"
     other.dispose()
 
 
-def test_processes_that_open_an_empty_store_at_once_migrate_it_once(url: str) -> None:
+def test_concurrent_processes_migrate_an_empty_store_once(url: str) -> None:
     code = (
         "import sys; from penstock.platform.control import open_control_store; "
         "open_control_store(sys.argv[1]).close()"
     )
     openers = [subprocess.Popen([sys.executable, "-c", code, url]) for _ in range(3)]
     assert [opener.wait(60) for opener in openers] == [0, 0, 0]
-    assert differences(url) == []
+    assert find_schema_differences(url) == []
 
 
 def test_a_store_of_a_newer_version_is_refused(url: str) -> None:
@@ -94,7 +94,7 @@ def test_a_store_of_a_newer_version_is_refused(url: str) -> None:
         open_control_store(url)
 
 
-def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
+def test_an_unreachable_server_is_named_without_its_password() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"postgresql://me:secret@127.0.0.1:{free.getsockname()[1]}/db"
@@ -104,6 +104,6 @@ def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
 
 
 @pytest.mark.parametrize("url", ["nonsense", "mysql://me:secret@here/db"])
-def test_an_address_of_another_kind_is_refused(url: str) -> None:
+def test_an_unsupported_address_is_refused(url: str) -> None:
     with pytest.raises(ControlError, match="use sqlite:///FILE or postgresql://"):
         open_control_store(url)

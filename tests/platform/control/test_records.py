@@ -1,4 +1,4 @@
-"""What should run, what was committed, and what is told of it."""
+"""Desired states, batch records, health and backlogs in the control store."""
 
 from dataclasses import replace
 
@@ -22,11 +22,11 @@ from penstock.platform.control.reports import (
 )
 
 
-def account(partition: int, start: int, late: int = 0) -> PartitionAccount:
+def build_account(partition: int, start: int, late: int = 0) -> PartitionAccount:
     return PartitionAccount("t", partition, start, start + 10, 10, 9 - late, late, 0, 0, filtered=1)
 
 
-def batch(number: int, stream: str = "s", **changes: object) -> BatchRecord:
+def build_batch(number: int, stream: str = "s", **changes: object) -> BatchRecord:
     record = BatchRecord(
         stream=stream,
         batch_id=number,
@@ -34,7 +34,7 @@ def batch(number: int, stream: str = "s", **changes: object) -> BatchRecord:
         kind="data",
         clock_ms=1_000 * number,
         watermark_ms=None if number == 0 else 900 * number,
-        accounts=(account(0, 10 * number, late=1), account(1, 10 * number)),
+        accounts=(build_account(0, 10 * number, late=1), build_account(1, 10 * number)),
         panes={"early": 3, "late": number} if number else {"early": 3},
         rows=4,
         lag_records=7,
@@ -46,35 +46,35 @@ def batch(number: int, stream: str = "s", **changes: object) -> BatchRecord:
     return replace(record, **changes)
 
 
-def test_the_store_keeps_the_hosts_protocol(store: ControlStore) -> None:
+def test_the_store_implements_the_protocol_of_the_host(store: ControlStore) -> None:
     control: HostControl = store
     assert control.read_desired_states() == {}
 
 
-def test_a_batch_comes_back_as_it_was_written(store: ControlStore) -> None:
+def test_a_batch_is_read_as_it_was_written(store: ControlStore) -> None:
     assert store.read_last_batch("s") is None
-    store.record_batch(batch(0))
-    assert store.read_last_batch("s") == batch(0)
-    store.record_batch(batch(1))
-    assert store.read_last_batch("s") == batch(1)
+    store.record_batch(build_batch(0))
+    assert store.read_last_batch("s") == build_batch(0)
+    store.record_batch(build_batch(1))
+    assert store.read_last_batch("s") == build_batch(1)
 
 
-def test_a_batch_is_written_down_once(store: ControlStore) -> None:
-    store.record_batch(batch(1))
-    store.record_batch(batch(1, rows=99, epoch=2))
-    assert store.read_last_batch("s") == batch(1)
+def test_a_batch_is_stored_once(store: ControlStore) -> None:
+    store.record_batch(build_batch(1))
+    store.record_batch(build_batch(1, rows=99, epoch=2))
+    assert store.read_last_batch("s") == build_batch(1)
     assert summarize_batches(store, "s", -1).batches == 1
 
 
-def test_rows_that_were_given_are_added_up_unless_a_batch_does_not_tell(store: ControlStore) -> None:
+def test_result_rows_are_summed_unless_a_batch_does_not_report_them(store: ControlStore) -> None:
     for number in range(3):
-        store.record_batch(batch(number))
+        store.record_batch(build_batch(number))
     summary = summarize_batches(store, "s", 0)
     assert summary is not None
     assert count_result_rows(store, summary) == {"latest/s": 6, "published/t": 5}
-    store.record_batch(batch(3, result_rows={}, rows=0, panes={}))
-    store.record_batch(batch(4))
-    quiet, older = summarize_batches(store, "s", 2), batch(5, result_rows={})
+    store.record_batch(build_batch(3, result_rows={}, rows=0, panes={}))
+    store.record_batch(build_batch(4))
+    quiet, older = summarize_batches(store, "s", 2), build_batch(5, result_rows={})
     assert quiet is not None
     assert count_result_rows(store, quiet) == {"latest/s": 3, "published/t": 5}
     store.record_batch(older)
@@ -84,10 +84,10 @@ def test_rows_that_were_given_are_added_up_unless_a_batch_does_not_tell(store: C
 
 def test_panes_of_an_unknown_timing_are_refused(store: ControlStore) -> None:
     with pytest.raises(ValueError, match="unknown pane timings \\['sideways'\\]"):
-        store.record_batch(batch(1, panes={"sideways": 1}))
+        store.record_batch(build_batch(1, panes={"sideways": 1}))
 
 
-def test_desired_states_are_kept_and_their_revision_rises_with_each_change(store: ControlStore) -> None:
+def test_each_change_of_a_desired_state_has_a_new_revision(store: ControlStore) -> None:
     revisions = [
         store.set_desired_state("s", DesiredRunState.RUNNING, 0).revision,
         store.set_desired_state("s", DesiredRunState.RUNNING, 1).revision,
@@ -101,8 +101,8 @@ def test_desired_states_are_kept_and_their_revision_rises_with_each_change(store
     }
 
 
-def test_another_wish_that_is_to_be_done_anew_is_no_mere_change(store: ControlStore) -> None:
-    wishes = [
+def test_a_restart_request_has_a_new_revision(store: ControlStore) -> None:
+    requests = [
         (DesiredRunState.PAUSED, True, 1),
         (DesiredRunState.RUNNING, False, 2),
         (DesiredRunState.RUNNING, True, 3),
@@ -110,89 +110,94 @@ def test_another_wish_that_is_to_be_done_anew_is_no_mere_change(store: ControlSt
         (DesiredRunState.RUNNING, True, 6),
         (DesiredRunState.DRAINED, True, 8),
     ]
-    for desired, anew, revision in wishes:
-        assert store.set_desired_state("s", desired, 0, restart=anew).revision == revision
+    for desired, restart, revision in requests:
+        assert store.set_desired_state("s", desired, 0, restart=restart).revision == revision
         assert store.read_desired_states()["s"].revision == revision
 
 
-def test_a_summary_adds_up_what_came_after_a_batch(store: ControlStore) -> None:
+def test_a_summary_covers_the_batches_after_a_given_one(store: ControlStore) -> None:
     for number in range(4):
-        store.record_batch(batch(number))
-        store.record_batch(batch(number, "other", rows=1_000))
+        store.record_batch(build_batch(number))
+        store.record_batch(build_batch(number, "other", rows=1_000))
     summary = summarize_batches(store, "s", 1)
     assert (summary.first, summary.last, summary.batches) == (2, 3, 2)
     assert (summary.read, summary.folded, summary.late, summary.filtered) == (40, 34, 2, 4)
     assert summary.panes == {"early": 6, "on_time": 0, "late": 5, "retract": 0, "replaced": 0}
     assert (summary.rows, summary.duration_ms, summary.longest_ms) == (8, 13.0, 7.0)
-    assert summary.newest == batch(3)
+    assert summary.newest == build_batch(3)
     assert summarize_batches(store, "s", 3) is None
 
 
-def test_an_overview_shows_what_is_wanted_and_what_is(store: ControlStore) -> None:
-    wanted = store.set_desired_state("s", DesiredRunState.RUNNING, 0)
+def test_an_overview_shows_desired_and_actual_states(store: ControlStore) -> None:
+    desired = store.set_desired_state("s", DesiredRunState.RUNNING, 0)
     store.set_desired_state("t", DesiredRunState.STOPPED, 0)
     lease = store.acquire_lease("s", "host", 0, 1_000)
-    store.record_batch(batch(5))
+    store.record_batch(build_batch(5))
     store.report_health(StreamHealth("s", StreamState.PAUSED, "", 1))
     store.report_health(StreamHealth("s", StreamState.RUNNING, "", 2))
     first, second = read_overview(store)
-    assert (first.desired, first.lease, first.last) == (wanted, lease, batch(5))
+    assert (first.desired, first.lease, first.last) == (desired, lease, build_batch(5))
     assert first.health == StreamHealth("s", StreamState.RUNNING, "", 2)
     assert (second.stream, second.lease, second.last, second.health) == ("t", None, None, None)
 
 
-def test_how_a_stream_is_doing_is_for_the_host_to_say_that_came_last(store: ControlStore) -> None:
-    for state, epoch, known in (
+def test_only_the_newest_epoch_reports_health(store: ControlStore) -> None:
+    for state, epoch, expected in (
         ("running", 1, "running"),
         ("running", 3, "running"),
         ("stopped", 1, "running"),
     ):
         store.report_health(StreamHealth("s", StreamState(state), "", epoch, epoch))
-        assert store.read_health("s").state == known
+        assert store.read_health("s").state == expected
     assert store.read_health("s").epoch == 3
     store.report_health(StreamHealth("s", StreamState.DRAINED, "", 2, 3))
     assert store.read_health("s").state == "drained"
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
+    ("reason", "stored"),
     [("no device a\0b", r"no device a\x00b"), ("\ud800 is no letter, ö is", r"\ud800 is no letter, ö is")],
 )
-def test_a_reason_may_hold_what_no_database_takes(store: ControlStore, said: str, kept: str) -> None:
-    """Else it would be told again and again, and the stream be shown to run for as long."""
-    store.report_health(StreamHealth("s", StreamState.FAILED, said, 10))
-    assert store.read_health("s") == StreamHealth("s", StreamState.FAILED, kept, 10)
+def test_a_reason_with_invalid_characters_is_stored_escaped(
+    store: ControlStore, reason: str, stored: str
+) -> None:
+    """Otherwise the report would fail on each retry, and the stream would be shown as running."""
+    store.report_health(StreamHealth("s", StreamState.FAILED, reason, 10))
+    assert store.read_health("s") == StreamHealth("s", StreamState.FAILED, stored, 10)
 
 
-def test_what_waits_for_streams_is_told_of_several_and_for_the_host_to_say_that_came_last(
+def test_only_the_newest_epoch_reports_backlogs(
     store: ControlStore,
 ) -> None:
     for stream in ("s", "t"):
         store.acquire_lease(stream, "host", 0, 1_000)
-        store.record_batch(batch(4, stream))
-    told = StreamBacklog("s", 4, 10, 500, 1), StreamBacklog("t", 4, 20, 600, 1)
+        store.record_batch(build_batch(4, stream))
+    backlogs = StreamBacklog("s", 4, 10, 500, 1), StreamBacklog("t", 4, 20, 600, 1)
     store.report_backlogs([])
-    store.report_backlogs(told)
-    assert [(each.backlog, each.lag_records) for each in read_overview(store)] == [
-        (told[0], 10),
-        (told[1], 20),
+    store.report_backlogs(backlogs)
+    assert [(overview.backlog, overview.lag_records) for overview in read_overview(store)] == [
+        (backlogs[0], 10),
+        (backlogs[1], 20),
     ]
     store.acquire_lease("s", "other", 2_000, 1_000)
-    later = replace(told[0], since_ms=2_500, epoch=2)
-    store.report_backlogs([later, replace(told[1], records=0)])
-    store.report_backlogs([told[0]])
-    assert [(each.backlog, each.lag_records) for each in read_overview(store)] == [(later, 10), (None, 7)]
-    store.record_batch(batch(5))
+    later = replace(backlogs[0], since_ms=2_500, epoch=2)
+    store.report_backlogs([later, replace(backlogs[1], records=0)])
+    store.report_backlogs([backlogs[0]])
+    assert [(overview.backlog, overview.lag_records) for overview in read_overview(store)] == [
+        (later, 10),
+        (None, 7),
+    ]
+    store.record_batch(build_batch(5))
     assert read_overview(store)[0].backlog is None
 
 
-def test_batches_that_were_replaced_are_no_history_but_for_dagster(store: ControlStore) -> None:
+def test_replaced_batches_are_no_history_but_are_summarized(store: ControlStore) -> None:
     for number in range(4):
-        store.record_batch(batch(number))
-    store.record_batch(replace(batch(0), stream="another"))
+        store.record_batch(build_batch(number))
+    store.record_batch(replace(build_batch(0), stream="another"))
     store.mark_batches_replaced("s", 3)
     assert [record.batch_id for record in read_batch_history(store, "s")] == [3]
     assert len(read_batch_history(store, "another")) == 1
-    told, other = summarize_batches(store, "s", -1), summarize_batches(store, "another", -1)
-    assert (told.first, told.last, told.batches, told.replaced) == (0, 3, 4, 3)
+    summary, other = summarize_batches(store, "s", -1), summarize_batches(store, "another", -1)
+    assert (summary.first, summary.last, summary.batches, summary.replaced) == (0, 3, 4, 3)
     assert other.replaced == 0

@@ -32,7 +32,7 @@ REPORT_MS = 30_000
 START_MS = 1_700_000_000_000
 
 
-def contract() -> Contract:
+def build_contract() -> Contract:
     fields = (
         ContractField("device", "string", "Which device."),
         ContractField("at", "timestamp", "When."),
@@ -41,7 +41,7 @@ def contract() -> Contract:
     return Contract("sensors", "Readings.", fields, key="device", event_time="at")
 
 
-def plan(name: str = "minute") -> Plan:
+def build_plan(name: str = "minute") -> Plan:
     columns = (Column("device", "string"), Column("at", "timestamp"), Column("temperature", "double"))
     outputs = (AggregateOutput("temperature", Mean("temperature")), AggregateOutput("readings", Count()))
     stage = Stage(
@@ -57,7 +57,7 @@ def plan(name: str = "minute") -> Plan:
 
 @dataclass
 class Clock:
-    """A clock that tests move."""
+    """A clock that tests advance."""
 
     at: int = START_MS
 
@@ -79,23 +79,29 @@ def store(tmp_path: Path) -> Iterator[ControlStore]:
 
 @pytest.fixture
 def instance() -> Iterator[DagsterInstance]:
-    with DagsterInstance.ephemeral() as made:
-        yield made
+    with DagsterInstance.ephemeral() as instance:
+        yield instance
 
 
 @pytest.fixture
-def make(store: ControlStore, clock: Clock) -> Callable[..., Definitions]:
-    def made(*plans: Plan, keeping_up: Callable[[], Collection[str]] = tuple) -> Definitions:
-        pipelines = [CatalogPipeline(one, f"What {one.name} is for.") for one in plans or (plan(),)]
-        around = AssetContext("/warehouse", "team:data", Path("/contracts"))
+def build_small_platform(store: ControlStore, clock: Clock) -> Callable[..., Definitions]:
+    def make_definitions(*plans: Plan, find_caught_up: Callable[[], Collection[str]] = tuple) -> Definitions:
+        pipelines = [CatalogPipeline(plan, f"What {plan.name} is for.") for plan in plans or (build_plan(),)]
+        context = AssetContext("/warehouse", "team:data", Path("/contracts"))
         return build_catalog_definitions(
-            [contract()], pipelines, around, lambda: store, clock, REPORT_MS, find_caught_up=keeping_up
+            [build_contract()],
+            pipelines,
+            context,
+            lambda: store,
+            clock,
+            REPORT_MS,
+            find_caught_up=find_caught_up,
         )
 
-    return made
+    return make_definitions
 
 
-def batch(number: int, stream: str = "minute") -> BatchRecord:
+def build_batch(number: int, stream: str = "minute") -> BatchRecord:
     account = PartitionAccount("sensors", 0, 10 * number, 10 * number + 10, 10, 9, 1, 0, 0)
     return BatchRecord(
         stream,
@@ -115,12 +121,12 @@ def batch(number: int, stream: str = "minute") -> BatchRecord:
 
 
 @pytest.fixture
-def sample() -> Callable[..., BatchRecord]:
-    """Makes the batch of a number."""
-    return batch
+def make_batch() -> Callable[..., BatchRecord]:
+    """Build the batch of a number."""
+    return build_batch
 
 
 @pytest.fixture
-def example() -> Callable[[str], Plan]:
-    """Makes a plan of a name."""
-    return plan
+def make_plan() -> Callable[[str], Plan]:
+    """Build a plan of a name."""
+    return build_plan

@@ -39,28 +39,28 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "found_definitions"
 
 
-def test_a_new_kind_is_one_new_file(package: str) -> None:
+def test_a_new_module_adds_definitions(package: str) -> None:
     settings = load_settings().settings
     graph = merge_definitions(DefinitionsContext(settings), package).resolve_asset_graph()
     assert sorted(graph.get_all_asset_keys()) == [AssetKey("ant"), AssetKey("zebra")]
     assert graph.get(AssetKey("ant")).owners == [settings.dagster.owner]
 
 
-def test_builders_come_in_the_order_of_their_modules(package: str) -> None:
+def test_builders_are_sorted_by_module(package: str) -> None:
     modules = [builder.__module__ for builder in find_definition_builders(package)]
     assert modules == ["found_definitions.below.ant", "found_definitions.zebra"]
 
 
 def test_every_module_with_a_builder_is_found_once() -> None:
     folder = Path(str(definitions.__file__)).parent
-    written = [
+    expected = [
         ".".join(file.relative_to(folder).with_suffix("").parts)
         for file in folder.rglob("*.py")
         if "\ndef build_definitions(" in file.read_text()
     ]
-    found = [builder.__module__.removeprefix(f"{PACKAGE}.") for builder in find_definition_builders()]
-    assert found == sorted(written)
-    assert {"catalog_definitions", "streams.audit_checks", "topics.topic_drift"} <= set(found)
+    modules = [builder.__module__.removeprefix(f"{PACKAGE}.") for builder in find_definition_builders()]
+    assert modules == sorted(expected)
+    assert {"catalog_definitions", "streams.audit_checks", "topics.topic_drift"} <= set(modules)
 
 
 def test_a_context_opens_and_loads_nothing_before_it_is_used() -> None:

@@ -63,8 +63,8 @@ def definitions(catalog: EnvironmentCatalog) -> Definitions:
 
 @pytest.fixture
 def instance(tmp_path: Path):
-    with DagsterInstance.ephemeral(tempdir=str(tmp_path)) as made:
-        yield made
+    with DagsterInstance.ephemeral(tempdir=str(tmp_path)) as instance:
+        yield instance
 
 
 @pytest.fixture
@@ -77,19 +77,19 @@ def run(definitions: Definitions, instance: DagsterInstance) -> Run:
     return execute
 
 
-def plan(run: Run, catalog: EnvironmentCatalog, *, destroy: bool = False) -> str:
+def run_plan(run: Run, catalog: EnvironmentCatalog, *, destroy: bool = False) -> str:
     assert run("environment_plan", environment="small", destroy=destroy).success
-    (shown,) = catalog.open("small").load_plans()
-    return shown.plan_id
+    (stored,) = catalog.open("small").load_plans()
+    return stored.plan_id
 
 
-def test_an_environment_and_its_clusters_are_assets(definitions: Definitions) -> None:
+def test_an_environment_and_its_clusters_are_assets_of_dagster(definitions: Definitions) -> None:
     keys = {spec.key.to_user_string() for spec in definitions.resolve_all_asset_specs()}
     assert keys == {"environments/small", "environments/small/kafka", "environments/small/spark"}
 
 
-def test_apply_takes_only_a_plan_that_was_shown_and_approved(run: Run, catalog: EnvironmentCatalog) -> None:
-    plan_id = plan(run, catalog)
+def test_apply_needs_an_approved_plan(run: Run, catalog: EnvironmentCatalog) -> None:
+    plan_id = run_plan(run, catalog)
     with pytest.raises(NotApprovedError):
         run("environment_apply", environment="small", plan=plan_id)
     assert catalog.open("small").workspace.list_resources() == ()
@@ -101,50 +101,52 @@ def test_apply_takes_only_a_plan_that_was_shown_and_approved(run: Run, catalog: 
     assert catalog.open("small").workspace.list_resources() == ("terraform_data.it",)
 
 
-def test_an_apply_tells_of_the_environment_and_its_clusters(
-    run: Run, catalog: EnvironmentCatalog, instance
-) -> None:
-    plan_id = plan(run, catalog)
+def test_an_apply_materializes_the_environment(run: Run, catalog: EnvironmentCatalog, instance) -> None:
+    plan_id = run_plan(run, catalog)
     run("environment_approve", environment="small", plan=plan_id, by="ann")
     run("environment_apply", environment="small", plan=plan_id)
-    told = instance.get_latest_materialization_event(environment_key("small"))
-    assert told.asset_materialization.metadata["warehouse"].value == "/warehouse"
+    event = instance.get_latest_materialization_event(environment_key("small"))
+    assert event.asset_materialization.metadata["warehouse"].value == "/warehouse"
 
 
-def drift(run: Run) -> tuple[bool, int]:
+def check_drift(run: Run) -> tuple[bool, int]:
     (found,) = run("environment_drift").get_asset_check_evaluations()
     count = found.metadata.get("count")
     return found.passed, int(count.value) if count else 0
 
 
-def test_drift_is_a_check_that_fails_until_it_is_mended(run: Run, catalog: EnvironmentCatalog) -> None:
-    assert drift(run) == (True, 0)
-    plan_id = plan(run, catalog)
+def test_the_drift_check_fails_while_there_is_drift(run: Run, catalog: EnvironmentCatalog) -> None:
+    assert check_drift(run) == (True, 0)
+    plan_id = run_plan(run, catalog)
     run("environment_approve", environment="small", plan=plan_id, by="ann")
     run("environment_apply", environment="small", plan=plan_id)
-    assert drift(run) == (True, 0)
+    assert check_drift(run) == (True, 0)
     (catalog.directory / "small" / "there").touch()
-    assert drift(run) == (False, 1)
+    assert check_drift(run) == (False, 1)
 
 
-def test_a_state_that_cannot_be_read_fails_the_check(run: Run, catalog: EnvironmentCatalog) -> None:
-    """What expired credentials and a lost bucket look like from here: nobody knows whether anything drifted."""
-    plan(run, catalog)
+def test_an_unreadable_state_fails_the_check(run: Run, catalog: EnvironmentCatalog) -> None:
+    """Expired credentials and a lost bucket look the same: drift is unknown."""
+    run_plan(run, catalog)
     (catalog.directory / "small" / "terraform.tfstate").write_text("cut of")
     (found,) = run("environment_drift").get_asset_check_evaluations()
     assert (found.passed, found.severity.value) == (False, "ERROR")
     assert "Reading the state small failed" in str(found.metadata["not_checked"].value)
 
 
-def test_a_secret_is_on_no_page(run: Run, catalog: EnvironmentCatalog, instance, tmp_path: Path) -> None:
-    """All that Dagster keeps of a plan, an apply and a check is searched for a value that is a secret."""
-    plan_id = plan(run, catalog)
+def test_no_secret_is_stored_in_dagster(
+    run: Run, catalog: EnvironmentCatalog, instance, tmp_path: Path
+) -> None:
+    """Search everything that Dagster stores of a plan, an apply and a check for a secret."""
+    plan_id = run_plan(run, catalog)
     run("environment_approve", environment="small", plan=plan_id, by="ann")
     run("environment_apply", environment="small", plan=plan_id)
     (catalog.directory / "small" / "there").touch()
-    drift(run)
-    records = [event for one in instance.get_runs() for event in instance.all_logs(one.run_id)]
-    assert {one.job_name for one in instance.get_runs()} >= {
+    check_drift(run)
+    records = [
+        event for dagster_run in instance.get_runs() for event in instance.all_logs(dagster_run.run_id)
+    ]
+    assert {dagster_run.job_name for dagster_run in instance.get_runs()} >= {
         "environment_plan",
         "environment_apply",
         "environment_drift",
@@ -153,19 +155,19 @@ def test_a_secret_is_on_no_page(run: Run, catalog: EnvironmentCatalog, instance,
     assert not [event for event in records if SECRET in repr(event)]
 
 
-def test_drift_is_looked_for_on_a_schedule_where_anything_was_applied(
+def test_drift_is_checked_on_a_schedule_for_applied_environments(
     definitions: Definitions, run: Run, catalog: EnvironmentCatalog, instance: DagsterInstance
 ) -> None:
     schedule = definitions.resolve_schedule_def("environment_drift")
     assert (schedule.cron_schedule, schedule.default_status.value) == ("*/15 * * * *", "RUNNING")
 
-    def due() -> list[RunRequest]:
+    def list_requests() -> list[RunRequest]:
         with build_schedule_context(instance, scheduled_execution_time=NOON) as context:
             return list(schedule.evaluate_tick(context).run_requests or ())
 
-    assert due() == []
-    run("environment_approve", environment="small", plan=plan(run, catalog), by="ann")
-    (waiting,) = catalog.open("small").load_plans()
-    run("environment_apply", environment="small", plan=waiting.plan_id)
-    (asked,) = due()
-    assert asked.asset_check_keys == [AssetCheckKey(environment_key("small"), "drift")]
+    assert list_requests() == []
+    run("environment_approve", environment="small", plan=run_plan(run, catalog), by="ann")
+    (stored,) = catalog.open("small").load_plans()
+    run("environment_apply", environment="small", plan=stored.plan_id)
+    (request,) = list_requests()
+    assert request.asset_check_keys == [AssetCheckKey(environment_key("small"), "drift")]

@@ -1,11 +1,11 @@
-"""Hosts under test; one of them reports through an observed control."""
+"""Hosts under test, with and without an observed control store."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
-from tests.platform.host.staging import HostHarness
+from tests.platform.host.host_harness import HostHarness
 
 from penstock.platform.control import open_control_store
 from penstock.platform.host.host_metrics import HostMetrics
@@ -26,5 +26,5 @@ def registry() -> CollectorRegistry:
 
 @pytest.fixture
 def observed(harness: HostHarness, registry: CollectorRegistry) -> HostHarness:
-    """The same, with a host that is observed from outside."""
+    """A host harness whose control store is observed by metrics."""
     return HostHarness(harness.store, control=ObservedControl(harness.store, HostMetrics(registry)))

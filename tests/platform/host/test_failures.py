@@ -3,28 +3,28 @@
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 from prometheus_client import CollectorRegistry
-from tests.platform.host.staging import STREAM, HostHarness
+from tests.platform.host.host_harness import STREAM, HostHarness
 
 from penstock.engine.errors import DefinitionError, PublishError
 from penstock.platform.errors import StackError
 from penstock.platform.services.stream_lifecycle import wait_for_state
 
-BAD = ArithmeticError("divided by nothing")
+UNKNOWN_ERROR = ArithmeticError("division by zero")
 """An error that is neither transient nor permanent."""
 
 
-def test_a_stream_that_keeps_failing_fails_for_good_with_the_reason_and_the_batch(
+def test_a_stream_fails_permanently_after_its_retries_with_reason_and_batch(
     harness: HostHarness,
 ) -> None:
-    harness.failures += [BAD] * 5
+    harness.failures += [UNKNOWN_ERROR] * 5
     harness.request("start")
     assert harness.state() == "retrying"
     harness.reconcile_after_backoff()
     harness.reconcile_after_backoff()
-    told = harness.store.read_health(STREAM)
-    assert told.state == "failed"
-    assert told.reason == (
-        "ArithmeticError: divided by nothing (batch 7, offsets t/0 10 to 20); failed 3 times in a row. "
+    health = harness.store.read_health(STREAM)
+    assert health.state == "failed"
+    assert health.reason == (
+        "ArithmeticError: division by zero (batch 7, offsets t/0 10 to 20); failed 3 times in a row. "
         "To retry, run `penstock stream start s` or change the stream's files"
     )
     harness.reconcile_after_backoff()
@@ -33,7 +33,7 @@ def test_a_stream_that_keeps_failing_fails_for_good_with_the_reason_and_the_batc
 
 
 def test_a_failed_stream_is_retried_on_request(harness: HostHarness) -> None:
-    harness.failures += [BAD] * 3
+    harness.failures += [UNKNOWN_ERROR] * 3
     harness.request("start")
     harness.reconcile_after_backoff()
     harness.reconcile_after_backoff()
@@ -45,49 +45,49 @@ def test_a_failed_stream_is_retried_on_request(harness: HostHarness) -> None:
 def test_a_failed_stream_that_is_drained_counts_as_healthy(
     observed: HostHarness, registry: CollectorRegistry, failures: int, state: str
 ) -> None:
-    def shown(state: str) -> float | None:
+    def read_state_metric(state: str) -> float | None:
         return registry.get_sample_value("penstock_stream_state", {"stream": STREAM, "state": state})
 
-    observed.failures += [BAD] * failures
+    observed.failures += [UNKNOWN_ERROR] * failures
     observed.request("start")
     for _ in range(failures - 1):
         observed.reconcile_after_backoff()
-    assert (observed.state(), shown(state)) == (state, 1)
+    assert (observed.state(), read_state_metric(state)) == (state, 1)
     observed.request("drain")
-    assert (observed.state(), shown(state), shown("drained")) == ("drained", 0, 1)
+    assert (observed.state(), read_state_metric(state), read_state_metric("drained")) == ("drained", 0, 1)
     observed.host.reconcile()
     observed.request("start")
-    assert observed.state() == "running", "without waiting for anything"
+    assert observed.state() == "running", "without a backoff"
 
 
-@pytest.mark.parametrize("word", ["start", "restart"])
-def test_a_request_for_a_failed_stream_skips_the_backoff(harness: HostHarness, word: str) -> None:
-    harness.failures += [BAD] * 2
+@pytest.mark.parametrize("command", ["start", "restart"])
+def test_a_request_for_a_failed_stream_skips_the_backoff(harness: HostHarness, command: str) -> None:
+    harness.failures += [UNKNOWN_ERROR] * 2
     harness.request("start")
     harness.host.reconcile()
     assert (harness.calls, harness.state()) == (["start"], "retrying")
-    harness.request(word)
-    harness.request(word)
+    harness.request(command)
+    harness.request(command)
     assert (harness.calls[:3], harness.state()) == (["start"] * 3, "running")
 
 
 def test_a_failed_stream_is_retried_when_its_files_change_and_only_then(harness: HostHarness) -> None:
-    harness.failures += [DefinitionError("window", "not said", "Say where")] * 2
+    harness.failures += [DefinitionError("window", "missing", "Add it")] * 2
     harness.request("start")
     harness.reconcile_after_backoff()
     assert (harness.state(), len(harness.streams)) == ("failed", 1)
-    harness.written = "changed, and wrong in another way"
+    harness.definition_version = "changed, and wrong in another way"
     harness.host.reconcile()
     harness.reconcile_after_backoff()
     assert (harness.state(), len(harness.streams)) == ("failed", 2)
-    harness.written = "mended"
+    harness.definition_version = "fixed"
     harness.host.reconcile()
     assert (harness.state(), len(harness.streams)) == ("running", 3)
 
 
 def test_a_change_while_a_stream_starts_is_not_missed(harness: HostHarness) -> None:
-    harness.failures.append(DefinitionError("window", "not said", "Say where"))
-    harness.meanwhile = lambda: setattr(harness, "written", "mended meanwhile")
+    harness.failures.append(DefinitionError("window", "missing", "Add it"))
+    harness.before_create = lambda: setattr(harness, "definition_version", "fixed meanwhile")
     harness.request("start")
     assert harness.state() == "failed"
     harness.host.reconcile()
@@ -97,16 +97,16 @@ def test_a_change_while_a_stream_starts_is_not_missed(harness: HostHarness) -> N
 def test_a_permanent_error_fails_the_stream_immediately_and_the_waiting_command_reports_it(
     harness: HostHarness,
 ) -> None:
-    harness.failures.append(DefinitionError("window", "not said", "Say where"))
-    asked = harness.request("start")
+    harness.failures.append(DefinitionError("window", "missing", "Add it"))
+    request = harness.request("start")
     assert harness.state() == "failed"
-    with pytest.raises(StackError, match=r"s failed: DefinitionError: window: not said\. Say where"):
-        wait_for_state(harness.store, asked, 60)
+    with pytest.raises(StackError, match=r"s failed: DefinitionError: window: missing\. Add it"):
+        wait_for_state(harness.store, request, 60)
 
 
 def test_a_stream_that_fails_while_running_is_drained_and_restarted(harness: HostHarness) -> None:
     harness.request("start")
-    harness.streams[0].ended = OSError("gone")
+    harness.streams[0].running_failure = OSError("gone")
     harness.host.reconcile()
     assert (harness.calls, harness.state()) == (["start", "drain"], "retrying")
     harness.reconcile_after_backoff()
@@ -118,7 +118,7 @@ def test_a_stream_that_fails_while_running_is_drained_and_restarted(harness: Hos
     [
         OSError("disk full"),
         KafkaException(KafkaError(KafkaError._ALL_BROKERS_DOWN)),
-        PublishError("t", "its broker is away"),
+        PublishError("t", "the broker is unavailable"),
         RuntimeError("[STREAM_FAILED] org.apache.kafka.common.errors.TimeoutException: no answer"),
     ],
     ids=lambda problem: type(problem).__name__,

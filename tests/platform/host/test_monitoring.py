@@ -1,4 +1,4 @@
-"""The dashboard and the alert rules name metrics and labels that a host shows, and nothing else."""
+"""The dashboard and alert rules use only metrics and labels that a host exports."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from penstock.platform.host.host_metrics import STREAM_STATES, HostMetrics
 from penstock.platform.settings import load_settings
 
 FOLDER = Path("platform/monitoring")
-OF_PROMETHEUS = {"up": {"job", "instance"}}
+PROMETHEUS_METRICS = {"up": {"job", "instance"}}
 METRIC = re.compile(r"\b((?:penstock|process)_\w+|up)(?:\{([^}]*)\})?")
 LABEL = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"([^"]*)"')
 GROUPING = re.compile(r"\b(?:by|on)\s*\(([^)]*)\)")
@@ -26,8 +26,8 @@ ADDED_BY_PROMETHEUS = {"job", "instance", "le"}
 
 
 @pytest.fixture(scope="module")
-def shown() -> Mapping[str, set[str]]:
-    """Every metric of a host that ran a stream, and its labels."""
+def exported() -> Mapping[str, set[str]]:
+    """Every metric of a host with a stream, and its labels."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     metrics = HostMetrics(registry)
@@ -36,88 +36,96 @@ def shown() -> Mapping[str, set[str]]:
         BatchRecord("s", 0, 1, "data", 5, 4, (account,), {"early": 1}, 1, 8, durations_ms={"fold": 2.0})
     )
     metrics.record_health(StreamHealth("s", StreamState.RUNNING, "", 0))
-    found: dict[str, set[str]] = defaultdict(set, OF_PROMETHEUS)
+    labels_by_metric: dict[str, set[str]] = defaultdict(set, PROMETHEUS_METRICS)
     for family in registry.collect():
         for sample in family.samples:
-            found[sample.name] |= set(sample.labels)
-    return found
+            labels_by_metric[sample.name] |= set(sample.labels)
+    return labels_by_metric
 
 
-def rules() -> list[dict[str, Any]]:
+def load_rules() -> list[dict[str, Any]]:
     groups = yaml.safe_load((FOLDER / "alerts.yaml").read_text("utf-8"))["groups"]
     return [rule for group in groups for rule in group["rules"]]
 
 
-def panels() -> list[dict[str, Any]]:
+def load_panels() -> list[dict[str, Any]]:
     return json.loads((FOLDER / "dashboard.json").read_text("utf-8"))["panels"]
 
 
-def expressions() -> Iterator[str]:
-    yield from (rule["expr"] for rule in rules())
-    yield from (target["expr"] for panel in panels() for target in panel["targets"])
+def list_expressions() -> Iterator[str]:
+    yield from (rule["expr"] for rule in load_rules())
+    yield from (target["expr"] for panel in load_panels() for target in panel["targets"])
 
 
-@pytest.mark.parametrize("expression", list(expressions()))
-def test_an_expression_names_metrics_and_labels_that_there_are(
-    expression: str, shown: Mapping[str, set[str]]
+@pytest.mark.parametrize("expression", list(list_expressions()))
+def test_an_expression_uses_existing_metrics_and_labels(
+    expression: str, exported: Mapping[str, set[str]]
 ) -> None:
-    named = METRIC.findall(expression)
-    assert named
-    for metric, selectors in named:
-        assert metric in shown, expression
+    used = METRIC.findall(expression)
+    assert used
+    for metric, selectors in used:
+        assert metric in exported, expression
         for label, value in LABEL.findall(selectors):
-            assert label in shown[metric] | ADDED_BY_PROMETHEUS, (metric, label)
+            assert label in exported[metric] | ADDED_BY_PROMETHEUS, (metric, label)
             assert label != "fate" or value in RECORD_FATES, value
             assert label != "state" or value in STREAM_STATES, value
     labels = {label.strip() for group in GROUPING.findall(expression) for label in group.split(",")}
-    assert labels <= set.union(ADDED_BY_PROMETHEUS, *(shown[metric] for metric, _ in named))
+    assert labels <= set.union(ADDED_BY_PROMETHEUS, *(exported[metric] for metric, _ in used))
     assert expression.count("(") == expression.count(")")
 
 
-def test_every_metric_of_ours_is_on_the_dashboard(shown: Mapping[str, set[str]]) -> None:
-    on_it = " ".join(target["expr"] for panel in panels() for target in panel["targets"])
-    ours = {
+def test_every_own_metric_is_on_the_dashboard(exported: Mapping[str, set[str]]) -> None:
+    dashboard_text = " ".join(target["expr"] for panel in load_panels() for target in panel["targets"])
+    own_metrics = {
         re.sub(r"_(total|bucket|sum|count|created)$", "", name)
-        for name in shown
+        for name in exported
         if name.startswith("penstock")
     }
-    assert {name for name in ours if name not in on_it} <= {
+    assert {name for name in own_metrics if name not in dashboard_text} <= {
         "penstock_stream_running",
         "penstock_last_batch_timestamp_seconds",
     }
 
 
-def test_every_alert_says_what_to_do_and_how_grave_it_is() -> None:
-    for rule in rules():
+def test_every_alert_has_a_severity_and_a_description() -> None:
+    for rule in load_rules():
         assert rule["labels"]["severity"] in ("page", "ticket")
         assert {"summary", "description"} <= rule["annotations"].keys()
-    assert len({rule["alert"] for rule in rules()}) == len(rules())
+    assert len({rule["alert"] for rule in load_rules()}) == len(load_rules())
 
 
-def test_prometheus_is_pointed_at_the_hosts_own_port_and_the_rules() -> None:
+def test_prometheus_scrapes_the_host_and_loads_the_rules() -> None:
     config = yaml.safe_load((FOLDER / "prometheus.yaml").read_text("utf-8"))
     (job,) = config["scrape_configs"]
     assert job["static_configs"][0]["targets"] == [f"127.0.0.1:{load_settings().settings.host.metrics_port}"]
     assert [(FOLDER / name).exists() for name in config["rule_files"]] == [True]
 
 
-def test_panels_do_not_cover_each_other() -> None:
-    taken: set[tuple[int, int]] = set()
-    for panel in panels():
-        at = panel["gridPos"]
-        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
-        assert not cells & taken
+def test_panels_do_not_overlap() -> None:
+    occupied: set[tuple[int, int]] = set()
+    for panel in load_panels():
+        position = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(position["x"], position["x"] + position["w"])
+            for y in range(position["y"], position["y"] + position["h"])
+        }
+        assert not cells & occupied
         assert all(x < 24 for x, _ in cells)
-        taken |= cells
+        occupied |= cells
 
 
-def test_what_is_drawn_with_one_unit_is_of_one_kind() -> None:
-    for panel in panels():
-        other = {
+def test_expressions_of_a_panel_have_one_unit() -> None:
+    for panel in load_panels():
+        other_unit = {
             override["matcher"]["options"]
             for override in panel["fieldConfig"]["overrides"]
             if override["matcher"]["id"] == "byFrameRefID"
         }
-        drawn = [target["expr"] for target in panel["targets"] if target["refId"] not in other]
-        assert len({"_bytes" in expression for expression in drawn}) == 1, panel["title"]
-        assert (panel["fieldConfig"]["defaults"]["unit"] == "bytes") == ("_bytes" in drawn[0]), panel["title"]
+        panel_expressions = [
+            target["expr"] for target in panel["targets"] if target["refId"] not in other_unit
+        ]
+        assert len({"_bytes" in expression for expression in panel_expressions}) == 1, panel["title"]
+        assert (panel["fieldConfig"]["defaults"]["unit"] == "bytes") == ("_bytes" in panel_expressions[0]), (
+            panel["title"]
+        )

@@ -1,4 +1,4 @@
-"""Dagster's code server, whose child is killed."""
+"""Dagster's code server, when its child process is killed."""
 
 import os
 import signal
@@ -13,25 +13,25 @@ from penstock.infra.ports import LOCALHOST, accepts_connections, find_free_ports
 from penstock.platform.stack.programs import CODE_SERVER_MODULE
 
 
-def holding_code(server: subprocess.Popen[bytes]) -> list[psutil.Process]:
+def find_code_processes(server: subprocess.Popen[bytes]) -> list[psutil.Process]:
     return [child for child in psutil.Process(server.pid).children() if "grpc" in child.cmdline()]
 
 
-def test_it_ends_when_the_process_that_holds_the_code_was_killed(tmp_path: Path) -> None:
+def test_the_code_server_ends_with_its_code_process(tmp_path: Path) -> None:
     code, (port,) = tmp_path / "code.py", find_free_ports(1)
     code.write_text("import dagster\n\ndefs = dagster.Definitions()\n", "utf-8")
-    words = ["code-server", "start", "-f", str(code), "-h", LOCALHOST, "-p", str(port)]
+    arguments = ["code-server", "start", "-f", str(code), "-h", LOCALHOST, "-p", str(port)]
     with (tmp_path / "log").open("wb") as log:
         server = subprocess.Popen(
-            [sys.executable, "-m", CODE_SERVER_MODULE, *words],
+            [sys.executable, "-m", CODE_SERVER_MODULE, *arguments],
             env={**os.environ, "DAGSTER_DISABLE_TELEMETRY": "1"},
             stdout=log,
             stderr=log,
         )
     try:
         wait_until(lambda: accepts_connections(LOCALHOST, port, 0.2), 60, "the code server to answer")
-        wait_until(lambda: holding_code(server), 60, "the code to be loaded")
-        holding_code(server)[0].send_signal(signal.SIGKILL)
+        wait_until(lambda: find_code_processes(server), 60, "the code to be loaded")
+        find_code_processes(server)[0].send_signal(signal.SIGKILL)
         assert server.wait(60) == 1
     finally:
         server.kill()

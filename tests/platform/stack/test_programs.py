@@ -1,4 +1,4 @@
-"""What the stack is made of, decided from settings."""
+"""The programs of the stack, and the home of Dagster."""
 
 from pathlib import Path
 
@@ -17,24 +17,24 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     return load_settings().settings
 
 
-def programs(settings: Settings) -> dict[str, Program]:
+def build_programs(settings: Settings) -> dict[str, Program]:
     return {program.name: program for program in stack_programs(settings, [Path("a.jar")])}
 
 
-def changed(before: Settings, after: Settings) -> set[str]:
-    """Which programs a change of settings restarts."""
-    old, new = programs(before), programs(after)
+def list_restarted(before: Settings, after: Settings) -> set[str]:
+    """List the programs that a change of settings restarts."""
+    old, new = build_programs(before), build_programs(after)
     return {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
 
 
-def set_to(settings: Settings, section: str, **values: object) -> Settings:
-    part = getattr(settings, section).model_copy(update=values)
-    return settings.model_copy(update={section: part})
+def change_setting(settings: Settings, section: str, **values: object) -> Settings:
+    section_settings = getattr(settings, section).model_copy(update=values)
+    return settings.model_copy(update={section: section_settings})
 
 
 def test_the_stack_stops_from_the_feed_to_the_broker(settings: Settings) -> None:
-    found = programs(settings)
-    ordered = sorted(found.values(), key=lambda program: -program.start_order)
+    programs = build_programs(settings)
+    ordered = sorted(programs.values(), key=lambda program: -program.start_order)
     assert [program.name for program in ordered] == ["feed", "host", "webserver", "daemon", "code", "broker"]
     tiers = {program.start_order: 0.0 for program in ordered}
     for program in ordered:
@@ -42,60 +42,72 @@ def test_the_stack_stops_from_the_feed_to_the_broker(settings: Settings) -> None
     assert sum(tiers.values()) <= 40
 
 
-def test_what_reads_or_writes_topics_waits_for_the_broker(settings: Settings) -> None:
-    found = programs(settings)
-    assert found["host"].waits_for == found["feed"].waits_for == (found["broker"].answers_at,)
+def test_programs_that_use_topics_wait_for_the_broker(settings: Settings) -> None:
+    programs = build_programs(settings)
+    assert programs["host"].waits_for == programs["feed"].waits_for == (programs["broker"].answers_at,)
 
 
-def test_every_program_is_ready_by_what_it_does_and_not_by_having_lived_for_a_while(
+def test_every_program_reports_readiness_or_answers_at_an_address(
     settings: Settings,
 ) -> None:
-    by_time = [p.name for p in programs(settings).values() if p.answers_at is None and not p.reports_ready]
+    by_time = [
+        p.name for p in build_programs(settings).values() if p.answers_at is None and not p.reports_ready
+    ]
     assert by_time == []
-    # Their ports answer, or could, before they can do their work.
-    assert {name for name, program in programs(settings).items() if program.reports_ready} == {
+    # Their ports answer before they are ready.
+    assert {name for name, program in build_programs(settings).items() if program.reports_ready} == {
         *("feed", "host", "daemon")
     }
 
 
-def test_a_changed_setting_restarts_only_what_it_is_for(settings: Settings) -> None:
-    assert changed(settings, settings) == set()
-    assert changed(settings, set_to(settings, "feed", rate=7)) == {"feed"}
-    assert changed(settings, set_to(settings, "spark", driver_memory="2g")) == {"host", "code"}
-    assert changed(settings, set_to(settings, "dagster", port=3999)) == {"code", "webserver", "daemon"}
-    assert changed(settings, set_to(settings, "feed", enabled=False)) == {"feed"}
+def test_a_changed_setting_restarts_only_its_programs(settings: Settings) -> None:
+    assert list_restarted(settings, settings) == set()
+    assert list_restarted(settings, change_setting(settings, "feed", rate=7)) == {"feed"}
+    assert list_restarted(settings, change_setting(settings, "spark", driver_memory="2g")) == {"host", "code"}
+    assert list_restarted(settings, change_setting(settings, "dagster", port=3999)) == {
+        "code",
+        "webserver",
+        "daemon",
+    }
+    assert list_restarted(settings, change_setting(settings, "feed", enabled=False)) == {"feed"}
 
 
-def test_with_another_broker_none_is_started(settings: Settings) -> None:
-    found = programs(set_to(settings, "kafka", bootstrap="kafka.example:9092,other.example:9092"))
-    assert "broker" not in found
-    assert found["host"].waits_for == (("kafka.example", 9092),)
-    assert found["host"].environment["PENSTOCK_KAFKA__BOOTSTRAP"] == "kafka.example:9092,other.example:9092"
+def test_an_external_broker_replaces_the_local_one(settings: Settings) -> None:
+    programs = build_programs(
+        change_setting(settings, "kafka", bootstrap="kafka.example:9092,other.example:9092")
+    )
+    assert "broker" not in programs
+    assert programs["host"].waits_for == (("kafka.example", 9092),)
+    assert (
+        programs["host"].environment["PENSTOCK_KAFKA__BOOTSTRAP"] == "kafka.example:9092,other.example:9092"
+    )
 
 
-def test_a_program_reads_back_the_settings_it_was_given(
+def test_a_program_loads_the_settings_of_its_variables(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chosen = set_to(settings, "kafka", port=29092).model_copy(update={"streams": ("a", "b")})
-    for name, value in programs(chosen)["host"].environment.items():
+    changed_settings = change_setting(settings, "kafka", port=29092).model_copy(
+        update={"streams": ("a", "b")}
+    )
+    for name, value in build_programs(changed_settings)["host"].environment.items():
         monkeypatch.setenv(name, value)
-    assert load_settings().settings == chosen
+    assert load_settings().settings == changed_settings
 
 
-def test_dagsters_home_is_written_once_and_again_when_settings_change(settings: Settings) -> None:
+def test_the_dagster_home_is_written_when_settings_change(settings: Settings) -> None:
     write_dagster_home(settings)
     files = {path.name: path.stat().st_mtime_ns for path in dagster_home(settings).iterdir()}
     assert set(files) == {"dagster.yaml", "workspace.yaml"}
     write_dagster_home(settings)
     assert files == {path.name: path.stat().st_mtime_ns for path in dagster_home(settings).iterdir()}
-    write_dagster_home(set_to(settings, "dagster", code_port=4999))
+    write_dagster_home(change_setting(settings, "dagster", code_port=4999))
     workspace = yaml.safe_load((dagster_home(settings) / "workspace.yaml").read_text("utf-8"))
     (location,) = workspace["load_from"]
     assert location["grpc_server"] == {"host": "127.0.0.1", "port": 4999, "location_name": "penstock"}
 
 
-def test_dagster_keeps_no_password_in_its_files(settings: Settings) -> None:
-    secret = set_to(settings, "dagster", storage_url="postgresql://me:secret@127.0.0.1/dagster")
+def test_the_dagster_home_contains_no_password(settings: Settings) -> None:
+    secret = change_setting(settings, "dagster", storage_url="postgresql://me:secret@127.0.0.1/dagster")
     assert "secret" not in str(dagster_config(secret))
-    environment = programs(secret)["webserver"].environment
+    environment = build_programs(secret)["webserver"].environment
     assert environment["PENSTOCK_DAGSTER__STORAGE_URL"] == "postgresql://me:secret@127.0.0.1/dagster"

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tests.platform.parts import AT_WORK, words_of
+from tests.platform.parts_page import STACK_LINES, parse_arguments
 from tests.platform.whole.stack import ScratchStack, until
 
 pytestmark = pytest.mark.whole
@@ -19,10 +19,10 @@ def test_every_line_about_a_running_stack_shows_something(running: ScratchStack)
     batch = running.batch()
     until(lambda: running.batch() > batch, 60, "their batch to be in the ledger, too")
     said = {}
-    for line in AT_WORK:
+    for line in STACK_LINES:
         if line != AUDIT:
             until(running.ready, 60, "everything to run")
-            done = running.run(*words_of(line), seconds=120)
+            done = running.run(*parse_arguments(line), seconds=120)
             assert done.returncode == (1 if line == DIFFERS else 0), f"{line}: {done.stderr}{done.stdout}"
             assert done.stdout.strip(), line
             said[line] = done.stdout

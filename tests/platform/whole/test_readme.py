@@ -15,7 +15,9 @@ pytestmark = pytest.mark.whole
 UP_SECONDS = 420.0
 TEST_SECONDS = 300.0
 
-NARROWED = "tests/platform/test_settings.py tests/infra/test_broker.py -k 'settings or cut_off'"
+NARROWED = (
+    "tests/platform/settings/test_loader.py tests/infra/test_local_broker.py -k 'settings or interrupted'"
+)
 """`make test` runs every test, this one too: in the clone it is told to run a few of them."""
 
 

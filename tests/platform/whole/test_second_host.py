@@ -25,7 +25,7 @@ def test_a_second_host_waits_and_one_that_slept_through_its_lease_writes_nothing
     first = lease_of(store)
     with second_host(running) as said:
         until(lambda: f"Waiting for lease (holder={first.holder})" in said(), 90, "the second host to wait")
-        with asleep(running.pids()["host"]):
+        with suspended(running.pids()["host"]):
             second = until(lambda: held_by_another(store, first), 90, "the second host to take over")
             # What the first host had decided, and not told before it slept, is told now, under its epoch.
             until(lambda: last_epoch(store) >= second.epoch, 60, "a batch of the second host")
@@ -89,7 +89,7 @@ def second_host(stack: ScratchStack) -> Iterator[Callable[[], str]]:
 
 
 @contextmanager
-def asleep(pid: int) -> Iterator[None]:
+def suspended(pid: int) -> Iterator[None]:
     """A process, with all that it has started, stopped for a while: its clock goes on, it does not."""
     process = psutil.Process(pid)
     family = [process, *process.children(recursive=True)]

@@ -180,7 +180,7 @@ def test_a_host_that_slept_while_it_pruned_removes_nothing_of_its_successor(
     monkeypatch.setattr(engines, "RETAINED_BATCHES", 2)
     bench, held, outcomes = Bench(PLAN, tmp_path / "stream"), [True], BatchJournal.read_outcomes
 
-    def asleep(journal: BatchJournal) -> Iterator[BatchOutcome]:
+    def suspended(journal: BatchJournal) -> Iterator[BatchOutcome]:
         found = list(outcomes(journal))
         if held[0]:
             held[0] = False
@@ -191,7 +191,7 @@ def test_a_host_that_slept_while_it_pruned_removes_nothing_of_its_successor(
     old = bench.open(epoch=1, holds=lambda: held[0])
     for batch in BATCHES[:4]:
         bench.feed(old, batch)
-    monkeypatch.setattr(BatchJournal, "read_outcomes", asleep)
+    monkeypatch.setattr(BatchJournal, "read_outcomes", suspended)
     with pytest.raises(WriterFencedError):
         old.run_tick(140)
     assert bench.open(epoch=3).state_trees["stream"].row_count

@@ -50,7 +50,7 @@ def sleeper(
 
 
 @contextmanager
-def asleep(pid: int) -> Iterator[None]:
+def suspended(pid: int) -> Iterator[None]:
     """A process, with all that it has started, stopped for a while: its clock goes on, it does not."""
     stopped = family(pid)
     for one in stopped:

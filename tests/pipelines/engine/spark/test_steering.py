@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 from tests.pipelines.engine.spark.running import Running, send
-from tests.pipelines.engine.spark.taking_over import asleep, sleeper, successor
+from tests.pipelines.engine.spark.taking_over import sleeper, successor, suspended
 from tests.pipelines.engine.spark.test_stream import (
     TEN_SECONDS,
     asked,
@@ -118,7 +118,7 @@ def test_a_host_that_is_stopped_in_a_batch_and_taken_over_spoils_nothing_when_it
     with sleeper(broker, topic, tmp_path, spark_jar_paths) as (process, said):
         wait_until((tmp_path / "waiting").exists, 90, "the first host to be in the middle of a file")
         with successor(running, store) as stream:
-            with asleep(process.pid):
+            with suspended(process.pid):
                 wait_until(lambda: holder(store, name) == "successor", 60, "the take-over")
                 wait_until(lambda: running.progress.read > 0, 60, "its first batch")
                 running.progress.wait_for(200, stream())
