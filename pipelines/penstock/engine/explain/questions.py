@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from penstock.engine.definition.phrases import format_duration, join_phrases
 from penstock.engine.plan import (
     ChangelogWindows,
-    JoinWindow,
-    OrderWindow,
     Stage,
     StatefulFunction,
 )
@@ -93,26 +91,9 @@ def answer_where(stage: Stage) -> tuple[str, ...]:
 
 def answer_when(stage: Stage, upstream_names: list[str]) -> tuple[str, ...]:
     """Describe when panes appear, and how long they may change."""
-    if isinstance(stage.window, ChangelogWindows):
-        allowed_lateness = format_duration(stage.lateness)
-        return (
-            f"When they arrive; they correct a window for {allowed_lateness} after its end, by their watermark.",
-        )
-    if isinstance(stage.window, StatefulFunction) and stage.window.is_pass_through:
-        return ("In the batch of the record; no record is late.",)
-    if isinstance(stage.window, StatefulFunction) and stage.window.is_event_time_ordered:
-        return (
-            "Records and timers are processed in event-time order, once the watermark has passed them.",
-            "Records behind the watermark go to the late table.",
-        )
-    if isinstance(stage.window, StatefulFunction):
-        return (
-            "In each batch that has records of the key, and when a timer of the key is due; no record is late.",
-        )
-    if isinstance(stage.window, OrderWindow):
-        return ("Each window emits one pane, when its policy fires; no record is late.",)
-    if isinstance(stage.window, JoinWindow):
-        return (stage.window.describe_timing(stage.lateness), describe_lateness(stage))
+    timing = stage.window.describe_timing(stage.lateness)
+    if timing is not None:
+        return timing
     firing = describe_firing(stage)
     policy_answers = [ON_TIME_ANSWER] if stage.on_time_pane == "when_changed" else []
     policy_answers += [FINAL_PANE_ANSWERS[stage.final_pane]] if stage.final_pane in FINAL_PANE_ANSWERS else []
@@ -142,9 +123,6 @@ def describe_firing(stage: Stage) -> str:
 
 def describe_lateness(stage: Stage) -> str:
     """Describe when a record is late."""
-    if isinstance(stage.window, JoinWindow):
-        threshold = f"more than {format_duration(stage.lateness)} behind" if stage.lateness else "behind"
-        return f"Records {threshold} the watermark go to the late table."
     if stage.window.never_ends:
         return "No record is late: the window has no end."
     if stage.window.uses_processing_time:
@@ -160,12 +138,4 @@ def describe_lateness(stage: Stage) -> str:
 
 def answer_how(stage: Stage) -> tuple[str, ...]:
     """Describe how the panes of a window relate."""
-    if isinstance(stage.window, ChangelogWindows):
-        return ("As changes: a pane inserts an element or retracts it.",)
-    if isinstance(stage.window, StatefulFunction):
-        return ("Each row is final; it is never corrected.",)
-    if isinstance(stage.window, JoinWindow):
-        return ("Each row is final; it is never corrected.",)
-    if isinstance(stage.window, OrderWindow):
-        return ("Each window has one pane; it is never corrected.",)
-    return (ACCUMULATION_ANSWERS[stage.accumulation],)
+    return (stage.window.pane_relation or ACCUMULATION_ANSWERS[stage.accumulation],)

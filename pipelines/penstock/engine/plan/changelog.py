@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from penstock.engine.definition.argument_checks import require
+from penstock.engine.definition.phrases import format_duration
 from penstock.engine.plan.column_types import check_column_types
 from penstock.engine.plan.sources import Column
 from penstock.engine.windows.window import Window
@@ -35,6 +36,7 @@ class ChangelogWindows(Window):
     """Panes that another stream published, read in their own windows instead of new ones."""
 
     is_record_ordered: ClassVar[bool] = True
+    pane_relation: ClassVar[str] = "As changes: a pane inserts an element or retracts it."
 
     columns: tuple[Column, ...]
 
@@ -55,6 +57,13 @@ class ChangelogWindows(Window):
     def describe(self) -> str:
         """Describe the windows."""
         return "the windows of the panes that it reads"
+
+    def describe_timing(self, lateness: int) -> tuple[str, ...]:
+        """Describe how long panes correct a window."""
+        correction_time = format_duration(lateness)
+        return (
+            f"When they arrive; they correct a window for {correction_time} after its end, by their watermark.",
+        )
 
     @property
     def is_event_time_bound(self) -> bool:

@@ -94,6 +94,7 @@ class StatefulFunction(Window):
 
     is_record_ordered: ClassVar[bool] = True
     shows_all_keys: ClassVar[bool] = True
+    pane_relation: ClassVar[str] = "Each row is final; it is never corrected."
 
     function: FunctionRef
     state: StateType
@@ -159,6 +160,19 @@ class StatefulFunction(Window):
         if self.is_pass_through:
             return "no windows: each record is a row of its own"
         return f"no windows: a key's records in {'event-time' if self.is_event_time_ordered else 'arrival'} order"
+
+    def describe_timing(self, lateness: int) -> tuple[str, ...]:
+        """Describe when the function is called."""
+        if self.is_pass_through:
+            return ("In the batch of the record; no record is late.",)
+        if self.is_event_time_ordered:
+            return (
+                "Records and timers are processed in event-time order, once the watermark has passed them.",
+                "Records behind the watermark go to the late table.",
+            )
+        return (
+            "In each batch that has records of the key, and when a timer of the key is due; no record is late.",
+        )
 
     def describe_state(self, lateness: int) -> StateRetention:
         """Describe the state of a key."""

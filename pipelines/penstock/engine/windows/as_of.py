@@ -52,7 +52,7 @@ class AsOf(JoinWindow):
         end_note = "" if self.ends is None else f", unless its {predicate_sql(self.ends)}"
         return f"pairs of a left record and the latest right record as of its time{tolerance_note}{end_note}"
 
-    def describe_timing(self, lateness: int) -> str:
+    def describe_emission(self, lateness: int) -> str:
         """Describe when a row is emitted."""
         return f"A record is emitted when the watermark has passed it{format_delay(lateness)}."
 

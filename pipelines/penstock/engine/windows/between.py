@@ -36,7 +36,7 @@ class Between(JoinWindow):
         time_range = f"from {format_duration(self.before)} before to {format_duration(self.after)} after"
         return f"pairs whose right record is {time_range} the left record"
 
-    def describe_timing(self, lateness: int) -> str:
+    def describe_emission(self, lateness: int) -> str:
         """Describe when a row is emitted."""
         return (
             "A pair is emitted when its second record arrives, "

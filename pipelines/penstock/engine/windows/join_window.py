@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
+from penstock.engine.definition.phrases import format_duration
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, BoolArray, Int64Array
 from penstock.engine.windows.window import StateRetention, Window
 
@@ -61,6 +62,8 @@ class JoinWindow(Window):
 
     is_record_ordered: ClassVar[bool] = True
 
+    pane_relation: ClassVar[str] = "Each row is final; it is never corrected."
+
     unsupported_kinds: ClassVar[tuple[str, ...]] = ()
     """The kinds of joins that cannot be computed, such as `right`."""
     unsupported_kinds_fix: ClassVar[str] = ""
@@ -74,8 +77,13 @@ class JoinWindow(Window):
         """Return how much later than a record a record may lie that decides whether its row is emitted."""
         return 0
 
+    def describe_timing(self, lateness: int) -> tuple[str, ...]:
+        """Describe when a row is emitted, and which records are late."""
+        threshold = f"more than {format_duration(lateness)} behind" if lateness else "behind"
+        return self.describe_emission(lateness), f"Records {threshold} the watermark go to the late table."
+
     @abstractmethod
-    def describe_timing(self, lateness: int) -> str:
+    def describe_emission(self, lateness: int) -> str:
         """Describe when a row is emitted, in a sentence."""
 
     @abstractmethod

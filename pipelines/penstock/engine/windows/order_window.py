@@ -28,6 +28,8 @@ class OrderWindow(Window):
 
     is_record_ordered: ClassVar[bool] = True
 
+    pane_relation: ClassVar[str] = "Each window has one pane; it is never corrected."
+
     stores_single_records: ClassVar[bool]
     """Whether each record of a window is stored for itself; otherwise an open window is stored as one element."""
 
@@ -47,6 +49,10 @@ class OrderWindow(Window):
     @abstractmethod
     def describe_state(self, lateness: int) -> StateRetention:
         """Describe the stored records of a key."""
+
+    def describe_timing(self, lateness: int) -> tuple[str, ...]:
+        """Describe that the policy decides."""
+        return ("Each window emits one pane, when its policy fires; no record is late.",)
 
     @property
     def base_field(self) -> str | None:

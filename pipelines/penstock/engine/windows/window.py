@@ -33,6 +33,9 @@ class Window(ABC):
     shows_all_keys: ClassVar[bool] = False
     """Whether a diagram shows all keys together, because a single key emits too rarely."""
 
+    pane_relation: ClassVar[str | None] = None
+    """How the panes of a window relate, in a sentence for `explain`; None where the accumulation mode decides."""
+
     @abstractmethod
     def describe(self) -> str:
         """Describe the windows in a phrase, as in `fixed windows of 1 minute`."""
@@ -139,6 +142,10 @@ class Window(ABC):
 
         None for kinds with exactly one window for each time.
         """
+        return None
+
+    def describe_timing(self, lateness: int) -> tuple[str, ...] | None:
+        """Describe when rows appear and which records are late, in sentences; None where the trigger decides."""
         return None
 
     def describe_state(self, lateness: int) -> StateRetention | None:

@@ -80,7 +80,7 @@ def _places(window: Window, time: int) -> list[tuple[float, float]]:
         case Sessions(gap):
             return [(time - time % gap, time - time % gap + gap)]
         case _:
-            return find_containing_windows(window, time)  # type: ignore[arg-type]
+            return find_containing_windows(window, time)
 
 
 def _reach(window: Window, time: str) -> dict[str, str]:
