@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 from sqlalchemy import select
 from tests.benchmarks.bench_ground import cpu_seconds
-from tests.platform.whole.stack import ScratchStack, until
+from tests.platform.whole.scratch_stack import ScratchStack, poll_until
 
 from penstock.core.clock import now_ms
 from penstock.engine.host.control import BatchRecord
@@ -84,7 +84,7 @@ def measure_interval(stack: ScratchStack, interval_ms: int) -> IntervalResult:
     stack.environment["PENSTOCK_HOST__BATCH_INTERVAL"] = f"{interval_ms}ms"
     stack.up()
     before = stack.batch()
-    until(lambda: stack.batch() > before + 5, 60, "batches")
+    poll_until(lambda: stack.batch() > before + 5, 60, "batches")
     time.sleep(MEASURE_SECONDS)  # compilers and caches settle
     begun, host = now_ms(), psutil.Process(stack.pids()["host"])
     hosts = [host, *host.children(recursive=True)]
@@ -104,7 +104,7 @@ def main(intervals: list[int]) -> None:
     )
     with tempfile.TemporaryDirectory() as scratch:
         stack = ScratchStack(Path(scratch) / "home", JAR_FOLDER)
-        with stack.ended_at_last():
+        with stack.stopped_on_exit():
             for interval in intervals:
                 found = measure_interval(stack, interval)
                 p50, p99 = np.percentile(found.latencies, [50, 99])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
-from tests.platform.whole.stack import ScratchStack, until
+from tests.platform.whole.scratch_stack import ScratchStack, poll_until
 
 from penstock.infra.jars import ensure_jars
 from penstock.platform.control import ControlStore, open_control_store
@@ -38,7 +38,7 @@ def main(rounds: int = 10) -> None:
     found: dict[str, list[float]] = {word: [] for word in STREAM_COMMANDS}
     with tempfile.TemporaryDirectory() as scratch:
         stack = ScratchStack(Path(scratch) / "home", jars)
-        with stack.ended_at_last():
+        with stack.stopped_on_exit():
             stack.up()
             store = open_control_store(stack.control_url)
             for _ in range(rounds):
@@ -46,7 +46,7 @@ def main(rounds: int = 10) -> None:
                     batch = stack.batch()
                     found[word].append(time_verb(store, word))
                     if STREAM_COMMANDS[word].desired == "running":
-                        until(lambda: stack.batch() > batch, 30, "a batch")  # noqa: B023  used before the next
+                        poll_until(lambda: stack.batch() > batch, 30, "a batch")  # noqa: B023  used before the next
             store.close()
     table = Table("verb", "p50 s", "longest s", "at most")
     for word, times in found.items():

@@ -20,10 +20,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
-from tests.platform.whole.books import archived, audited, balanced
-from tests.platform.whole.disturbing import Disturbance
-from tests.platform.whole.killing import exact
-from tests.platform.whole.stack import ScratchStack
+from tests.platform.whole.random_kills import Disturbance
+from tests.platform.whole.scratch_stack import ScratchStack
+from tests.platform.whole.stack_processes import check_exactness
+from tests.platform.whole.table_comparison import check_audit, wait_for_archive, wait_for_balance
 
 from penstock.infra.jars import ensure_jars
 
@@ -42,7 +42,7 @@ def main(minutes: float = 30.0, between: float = 8.0, seed: int | None = None) -
     with keep_folder_on_failure() as scratch:
         stack = ScratchStack(scratch / "home", jars)
         disturbance = Disturbance(stack, random.Random(seed), between, MAX_PAUSE_S)
-        with stack.ended_at_last():
+        with stack.stopped_on_exit():
             stack.up()
             run_disturbance(disturbance, minutes)
             compare_results(stack)
@@ -64,24 +64,24 @@ def run_disturbance(disturbance: Disturbance, minutes: float) -> None:
     """Kill and pause for so long, and print how often."""
     end = time.monotonic() + minutes * 60
     while (left := end - time.monotonic()) > 0:
-        disturbance.go_on(min(left, REPORT_INTERVAL_S))
-        console.print(f"{left / 60:.0f} min to go, {disturbance.done.total()} kills and pauses so far")
-    done = dict(sorted(disturbance.done.items()))
-    console.print(f"{disturbance.done.total()} kills and pauses in {minutes:g} min: {done}")
+        disturbance.run(min(left, REPORT_INTERVAL_S))
+        console.print(f"{left / 60:.0f} min to go, {disturbance.counts.total()} kills and pauses so far")
+    done = dict(sorted(disturbance.counts.items()))
+    console.print(f"{disturbance.counts.total()} kills and pauses in {minutes:g} min: {done}")
 
 
 def compare_results(stack: ScratchStack) -> None:
     """Print each comparison once it was made and nothing was found."""
-    found = exact(stack)
+    found = check_exactness(stack)
     console.print(
         f"{found.records:,} records, none of the acknowledged missing; {found.windows:,} windows: exact"
     )
-    console.print(f"{found.told:,} materializations tell of each batch once, in order")
+    console.print(f"{found.materializations:,} materializations tell of each batch once, in order")
     with stack.without_feed():
-        balanced(stack)
-        archived(stack)
+        wait_for_balance(stack)
+        wait_for_archive(stack)
         console.print("panes, ledger and archive hold each record once")
-        audited(stack)
+        check_audit(stack)
         console.print("the audit finds nothing")
 
 

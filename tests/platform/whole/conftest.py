@@ -1,43 +1,43 @@
-"""Whole stacks: one that several tests look at, and one of a test's own."""
+"""Whole stacks: one that tests share, and one for a single test."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.platform.whole import changing
-from tests.platform.whole.stack import ScratchStack
+from tests.platform.whole import changing_pipeline
+from tests.platform.whole.scratch_stack import ScratchStack
 
 from penstock.infra.jars import ensure_jars
 
 
 @pytest.fixture(scope="session")
 def jars(jar_directory: Path) -> Path:
-    """The checkout's jars, fetched once for every stack."""
+    """The jars of the checkout, downloaded once."""
     ensure_jars(jar_directory)
     return jar_directory
 
 
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory, jars: Path) -> Iterator[ScratchStack]:
-    """A stack that several tests share, ended with the last of them."""
+    """A stack that several tests share."""
     stack = ScratchStack(tmp_path_factory.mktemp("running") / "home", jars)
-    stack.with_pipelines_of_its_own()
-    changing.write(stack.catalog)
-    with stack.ended_at_last():
+    stack.copy_pipelines()
+    changing_pipeline.write_pipeline(stack.catalog)
+    with stack.stopped_on_exit():
         yield stack
 
 
 @pytest.fixture
 def running(shared: ScratchStack) -> ScratchStack:
-    """A stack that runs while its tests look at it; whoever finds it down starts it."""
+    """The shared stack, started if it does not run."""
     if not shared.pids():
         shared.up()
     return shared
 
 
 @pytest.fixture
-def own(tmp_path: Path, jars: Path) -> Iterator[ScratchStack]:
-    """A stack of one test's own, not started; what it starts is ended, whatever becomes of the test."""
+def own_stack(tmp_path: Path, jars: Path) -> Iterator[ScratchStack]:
+    """A stack for one test, not started, and stopped at the end."""
     stack = ScratchStack(tmp_path / "home", jars)
-    with stack.ended_at_last():
+    with stack.stopped_on_exit():
         yield stack

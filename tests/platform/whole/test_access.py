@@ -1,4 +1,4 @@
-"""Dagster behind nginx, as `platform/access/nginx.conf` has it: who gets in, and what they may do."""
+"""Authentication and authorization of Dagster behind nginx, with `platform/access/nginx.conf`."""
 
 import base64
 import json
@@ -46,18 +46,20 @@ class Site:
     def open(self, path: str, user: str | None, body: bytes | None = None) -> bytes:
         request = urllib.request.Request(f"https://127.0.0.1:{self.port}{path}", body)
         if user:
-            word = base64.b64encode(f"{user}:{PASSWORD}".encode()).decode()
-            request.add_header("Authorization", f"Basic {word}")
+            credentials = base64.b64encode(f"{user}:{PASSWORD}".encode()).decode()
+            request.add_header("Authorization", f"Basic {credentials}")
         if body:
             request.add_header("Content-Type", "application/json")
-        unchecked = ssl._create_unverified_context()
-        with urllib.request.urlopen(request, timeout=30, context=unchecked) as answer:
+        context = ssl._create_unverified_context()
+        with urllib.request.urlopen(request, timeout=30, context=context) as answer:
             return bytes(answer.read())
 
     def may_launch(self, user: str) -> bool:
-        asked = json.dumps({"query": MAY_LAUNCH}).encode()
-        found = json.loads(self.open("/graphql", user, asked))["data"]["permissions"]
-        return {one["permission"]: one["value"] for one in found}["launch_pipeline_execution"]
+        query = json.dumps({"query": MAY_LAUNCH}).encode()
+        permissions = json.loads(self.open("/graphql", user, query))["data"]["permissions"]
+        return {permission["permission"]: permission["value"] for permission in permissions}[
+            "launch_pipeline_execution"
+        ]
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +67,7 @@ def site() -> Iterator[Site]:
     nginx = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
     if nginx is None:
         pytest.skip("nginx is not installed: apt-get install nginx-light")
-    # nginx reads as a user of its own, for whom pytest's folders are closed.
+    # nginx runs as another user, who cannot read pytest's folders.
     folder = Path(tempfile.mkdtemp(prefix="access-"))
     operators, viewers, front = find_free_ports(3)
     config = CONFIG.read_text("utf-8")
@@ -75,44 +77,53 @@ def site() -> Iterator[Site]:
     prepare(folder)
     (folder / "defs.py").write_text(DEFINITIONS, "utf-8")
     (folder / "home").mkdir()
-    show = [sys.executable, "-m", "dagster_webserver", "-f", str(folder / "defs.py"), "-h", "127.0.0.1", "-p"]
+    webserver = [
+        sys.executable,
+        "-m",
+        "dagster_webserver",
+        "-f",
+        str(folder / "defs.py"),
+        "-h",
+        "127.0.0.1",
+        "-p",
+    ]
     environment = {**os.environ, "DAGSTER_HOME": str(folder / "home"), "DAGSTER_DISABLE_TELEMETRY": "1"}
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment}
-    begun: list[subprocess.Popen[bytes]] = []
+    options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment}
+    processes: list[subprocess.Popen[bytes]] = []
     try:
-        # One after the other: the first webserver makes the storage that the second one finds.
+        # In this order: the first webserver creates the storage that the second one uses.
         for command, port in (
-            ([*show, str(operators)], operators),
-            ([*show, str(viewers), "--read-only"], viewers),
+            ([*webserver, str(operators)], operators),
+            ([*webserver, str(viewers), "--read-only"], viewers),
             ([nginx, "-p", str(folder), "-c", "nginx.conf"], front),
         ):
-            begun.append(subprocess.Popen(command, **quiet))
+            processes.append(subprocess.Popen(command, **options))
             wait_until(
                 partial(accepts_connections, "127.0.0.1", port), 60, f"{command[0]} on {port} to answer"
             )
         yield Site(front)
     finally:
-        for process in reversed(begun):
+        for process in reversed(processes):
             process.terminate()
             process.wait(30)
         shutil.rmtree(folder)
 
 
 def prepare(folder: Path) -> None:
-    """Make certificate, users and operators by the lines at the top of the file."""
+    """Create certificate, users and operators as the comment of nginx.conf says."""
     make = (
         "req -x509 -newkey rsa:3072 -nodes -days 365 -subj /CN=dagster -keyout key.pem -out certificate.pem"
     )
     subprocess.run(["openssl", *make.split()], cwd=folder, check=True, capture_output=True)
-    asked = ["openssl", "passwd", "-6", "-stdin"]
-    done = subprocess.run(asked, input=PASSWORD, capture_output=True, text=True, check=True)
-    (folder / "users").write_text("".join(f"{name}:{done.stdout.strip()}\n" for name in ("alice", "bob")))
+    query = ["openssl", "passwd", "-6", "-stdin"]
+    result = subprocess.run(query, input=PASSWORD, capture_output=True, text=True, check=True)
+    (folder / "users").write_text("".join(f"{name}:{result.stdout.strip()}\n" for name in ("alice", "bob")))
     (folder / "operators").write_text("alice operators;\n")
     for readable in (folder, *folder.iterdir()):
         readable.chmod(0o755 if readable.is_dir() else 0o644)
 
 
-def test_nobody_gets_in_without_a_name_and_the_password(site: Site) -> None:
+def test_an_unknown_user_is_refused(site: Site) -> None:
     for user in (None, "mallory"):
         with pytest.raises(HTTPError) as refused:
             site.open("/", user)
@@ -121,7 +132,7 @@ def test_nobody_gets_in_without_a_name_and_the_password(site: Site) -> None:
         refused.value.close()
 
 
-def test_whoever_may_look_sees_the_ui_and_launches_nothing(site: Site) -> None:
+def test_a_viewer_sees_the_ui_and_cannot_launch(site: Site) -> None:
     assert site.open("/", "bob").startswith(b"<!DOCTYPE html>")
     assert site.may_launch("bob") is False
 

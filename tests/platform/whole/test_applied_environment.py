@@ -1,7 +1,6 @@
-"""The platform in production's shape: three brokers, secured, and Spark on two workers, as `local` applies them;
-one database of PostgreSQL for control store and Dagster.
+"""The platform on the secured environment `local`: three brokers, Spark with two workers, and PostgreSQL.
 
-The tests are one story and run in their order; each states what holds at its point.
+The tests build on each other and run in this order.
 """
 
 import os
@@ -15,10 +14,10 @@ import pytest
 from sqlalchemy import create_engine
 from tests.infra.environments.environment_copies import PORT_COUNT, find_first_port
 from tests.platform.conftest import SERVERS
-from tests.platform.whole.applied import NAME, AppliedStack
-from tests.platform.whole.killing import counted_once
-from tests.platform.whole.stack import until
-from tests.platform.whole.stored import tables_holding
+from tests.platform.whole.applied_stack import ENVIRONMENT, AppliedStack
+from tests.platform.whole.database_search import find_tables_with_values
+from tests.platform.whole.scratch_stack import poll_until
+from tests.platform.whole.stack_processes import check_counted_once
 
 from penstock.infra.ports import LOCALHOST, accepts_connections
 
@@ -27,8 +26,8 @@ pytestmark = [pytest.mark.whole, pytest.mark.timeout(400)]
 APPLY_SECONDS = 200.0
 
 
-def executors(stack: AppliedStack) -> list[psutil.Process]:
-    """The executors that work for the stack's streams."""
+def find_executors(stack: AppliedStack) -> list[psutil.Process]:
+    """List the executors of the stack."""
     return [
         process
         for process in psutil.process_iter(["cmdline"])
@@ -44,7 +43,7 @@ def first_port() -> int:
 
 @pytest.fixture(scope="module")
 def database(request: pytest.FixtureRequest) -> str | None:
-    """An empty database of a real PostgreSQL; None where none is installed, and SQLite has to do."""
+    """An empty PostgreSQL database, or None where it is not installed and SQLite is used."""
     if not list(SERVERS.glob("*/bin/initdb")):
         return None
     address: str = request.getfixturevalue("postgres").database("penstock")
@@ -58,112 +57,118 @@ def stack(
     tfvars = f"first_port = {first_port}\nsecured = true\nbroker_heap_mb = 256\n"
     home = tmp_path_factory.mktemp("applied") / ".penstock"
     shared = ("PENSTOCK_CONTROL_URL", "PENSTOCK_DAGSTER__STORAGE_URL") if database else ()
-    made = AppliedStack(home, jars, dict.fromkeys(shared, database or ""), tfvars)
+    applied = AppliedStack(home, jars, dict.fromkeys(shared, database or ""), tfvars)
     try:
-        with made.ended_at_last():
-            yield made
+        with applied.stopped_on_exit():
+            yield applied
     finally:
-        made.must("env", "destroy", NAME, "--yes", seconds=APPLY_SECONDS)
+        applied.run_checked("env", "destroy", ENVIRONMENT, "--yes", seconds=APPLY_SECONDS)
 
 
-def test_the_platform_runs_on_what_was_applied(stack: AppliedStack) -> None:
-    stack.must("env", "apply", NAME, "--yes", seconds=APPLY_SECONDS)
-    assert stack.run("env", "plan", NAME).returncode == 0, "a plan right after apply shows a change"
-    used = stack.must("env", "use", NAME)
-    assert "kafka.security.secrets.host" in used
+def test_the_platform_runs_on_the_applied_environment(stack: AppliedStack) -> None:
+    stack.run_checked("env", "apply", ENVIRONMENT, "--yes", seconds=APPLY_SECONDS)
+    assert stack.run("env", "plan", ENVIRONMENT).returncode == 0, "a plan right after apply shows a change"
+    output = stack.run_checked("env", "use", ENVIRONMENT)
+    assert "kafka.security.secrets.host" in output
     stack.up()
     assert "broker" not in stack.pids(), "a local broker runs beside the environment's"
-    until(lambda: stack.batch() > 3, 120, "some batches")
+    poll_until(lambda: stack.batch() > 3, 120, "some batches")
     assert stack.run("doctor").returncode == 0
     assert "SASL_SSL" in stack.run("doctor").stdout
 
 
-def test_topics_have_three_copies_and_are_as_declared(stack: AppliedStack) -> None:
+def test_topics_have_three_replicas_and_the_declared_partitions(stack: AppliedStack) -> None:
     from confluent_kafka.admin import AdminClient
 
     topics = AdminClient({**stack.client, "log_level": "0"}).list_topics(timeout=30).topics
-    copies = {len(part.replicas) for part in topics["sensors"].partitions.values()}
-    assert copies == {3}
+    replica_counts = {len(part.replicas) for part in topics["sensors"].partitions.values()}
+    assert replica_counts == {3}
     assert len(topics["sensors"].partitions) == 12
 
 
-def test_executors_of_both_workers_do_the_work(stack: AppliedStack) -> None:
-    until(lambda: len(executors(stack)) == 2, 60, "an executor on each worker")
+def test_both_workers_have_an_executor(stack: AppliedStack) -> None:
+    poll_until(lambda: len(find_executors(stack)) == 2, 60, "an executor on each worker")
 
 
-def test_control_store_and_dagster_share_a_database_of_postgresql(
+def test_control_store_and_dagster_share_a_postgresql_database(
     stack: AppliedStack, database: str | None
 ) -> None:
     if database is None:
         pytest.skip("PostgreSQL's programs are not installed: apt-get install postgresql")
     stack.launch("stream_restart", stream="sensor_minute")
     batch = stack.batch()
-    until(lambda: stack.batch() > batch, 60, "batches after Dagster's job")
+    poll_until(lambda: stack.batch() > batch, 60, "batches after Dagster's job")
     engine = create_engine(database.replace("postgresql:", "postgresql+psycopg:"))
     with engine.connect() as connection:
-        told = connection.exec_driver_sql("SELECT count(*) FROM penstock.batches").scalar()
-        asked = "SELECT status FROM public.runs WHERE pipeline_name = 'stream_restart'"
-        runs = connection.exec_driver_sql(asked).scalars().all()
+        batch_count = connection.exec_driver_sql("SELECT count(*) FROM penstock.batches").scalar()
+        query = "SELECT status FROM public.runs WHERE pipeline_name = 'stream_restart'"
+        runs = connection.exec_driver_sql(query).scalars().all()
     engine.dispose()
-    assert told
+    assert batch_count
     assert runs == ["SUCCESS"]
-    assert not list(stack.home.rglob("control.db")), "and nothing is in SQLite"
+    assert not list(stack.home.rglob("control.db")), "SQLite is not used"
 
 
-def test_a_replay_finds_room_on_the_cluster_beside_the_stream(stack: AppliedStack) -> None:
-    stack.must("stream", "replay", "sensor_minute", "--beside", "--name", "beside", seconds=300)
+def test_a_replay_runs_on_the_cluster_beside_the_stream(stack: AppliedStack) -> None:
+    stack.run_checked("stream", "replay", "sensor_minute", "--beside", "--name", "beside", seconds=300)
     assert stack.state() == "running"
-    until(lambda: len(executors(stack)) == 2, 30, "what it took to be given back")
+    poll_until(lambda: len(find_executors(stack)) == 2, 30, "its executors to be released")
 
 
 @pytest.mark.parametrize("victim", ["host", "executor"])
-def test_a_stream_on_the_cluster_that_is_killed_goes_on(stack: AppliedStack, victim: str) -> None:
+def test_a_killed_stream_on_the_cluster_resumes(stack: AppliedStack, victim: str) -> None:
     batch = stack.batch()
-    os.kill(stack.pids()["host"] if victim == "host" else executors(stack)[0].pid, signal.SIGKILL)
-    until(lambda: stack.batch() > batch + 3, 120, f"batches after the {victim} was killed")
-    until(lambda: len(executors(stack)) == 2, 60, "an executor on each worker")
+    os.kill(stack.pids()["host"] if victim == "host" else find_executors(stack)[0].pid, signal.SIGKILL)
+    poll_until(lambda: stack.batch() > batch + 3, 120, f"batches after the {victim} was killed")
+    poll_until(lambda: len(find_executors(stack)) == 2, 60, "an executor on each worker")
 
 
-def test_a_killed_leader_loses_nothing_and_is_mended_while_the_stream_goes_on(stack: AppliedStack) -> None:
+def test_a_killed_leader_is_repaired_while_the_stream_runs(stack: AppliedStack) -> None:
     killed = stack.leader("sensors")
     before = stack.environment_pids()
     os.kill(before[f"broker-{killed}"], signal.SIGKILL)
     batch = stack.batch()
-    until(lambda: stack.batch() > batch + 2, 90, "batches without that broker")
-    shown = stack.run("env", "drift", NAME)
-    assert shown.returncode == 1
-    assert f'broker["{killed}"].terraform_data.running' in shown.stdout
-    stack.must("env", "apply", NAME, "--yes", seconds=APPLY_SECONDS)
-    assert stack.run("env", "drift", NAME).returncode == 0
+    poll_until(lambda: stack.batch() > batch + 2, 90, "batches without that broker")
+    drift = stack.run("env", "drift", ENVIRONMENT)
+    assert drift.returncode == 1
+    assert f'broker["{killed}"].terraform_data.running' in drift.stdout
+    stack.run_checked("env", "apply", ENVIRONMENT, "--yes", seconds=APPLY_SECONDS)
+    assert stack.run("env", "drift", ENVIRONMENT).returncode == 0
     after = stack.environment_pids()
     assert {name for name in before if before[name] != after[name]} == {f"broker-{killed}"}
 
 
-def test_the_table_holds_what_was_acknowledged(stack: AppliedStack) -> None:
+def test_the_table_has_every_acknowledged_record(stack: AppliedStack) -> None:
     with stack.without_feed():
-        counted_once(stack)
+        check_counted_once(stack)
 
 
-def test_no_secret_is_where_it_should_not_be(stack: AppliedStack, database: str | None) -> None:
-    """Plans, state, logs, tables, the control store and Dagster's storage are searched for every secret."""
+def test_no_secret_is_outside_of_its_file(stack: AppliedStack, database: str | None) -> None:
+    """Search plans, state, logs, tables, control store and Dagster's storage for every secret."""
     if database is not None:
-        assert tables_holding(database, set(stack.secrets().values())) == []
+        assert find_tables_with_values(database, set(stack.secrets().values())) == []
     spark = stack.run_folder / "spark"
-    may_hold = {*stack.secrets(), *spark.glob("*.properties"), stack.home / "spark" / "private.properties"}
-    holding = stack.files_with_a_secret()
-    assert set(holding) <= may_hold
-    assert {stat.S_IMODE(path.stat().st_mode) for path in holding} == {0o600}
+    secret_files = {
+        *stack.secrets(),
+        *spark.glob("*.properties"),
+        stack.home / "spark" / "private.properties",
+    }
+    files = stack.files_with_a_secret()
+    assert set(files) <= secret_files
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
     assert stack.command_lines_with_a_secret() == []
-    said = (
-        stack.must("status", "--settings") + stack.must("logs", "-n", "2000") + stack.must("env", "use", NAME)
+    shown_text = (
+        stack.run_checked("status", "--settings")
+        + stack.run_checked("logs", "-n", "2000")
+        + stack.run_checked("env", "use", ENVIRONMENT)
     )
-    assert not [value for value in stack.secrets().values() if value.decode() in said]
+    assert not [value for value in stack.secrets().values() if value.decode() in shown_text]
 
 
-def test_destroy_leaves_no_process_port_or_file(stack: AppliedStack, first_port: int) -> None:
+def test_destroy_removes_every_process_port_and_file(stack: AppliedStack, first_port: int) -> None:
     stack.down()
-    stack.must("env", "destroy", NAME, "--yes", seconds=APPLY_SECONDS)
-    stack.must("env", "use", "--none")
+    stack.run_checked("env", "destroy", ENVIRONMENT, "--yes", seconds=APPLY_SECONDS)
+    stack.run_checked("env", "use", "--none")
     assert (stack.root / "penstock.toml").read_text("utf-8").strip() == ""
     lines = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]
     assert [line for line in lines if str(stack.root) in line] == []

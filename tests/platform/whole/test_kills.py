@@ -1,37 +1,37 @@
-"""Each program is killed in turn while records flow; table, topic and Dagster tell of everything, once.
+"""Each program is killed while records flow; table, topic and Dagster stay exact.
 
-`tests/benchmarks/soak.py` does this at random, for as long as asked, to every process.
+`tests/benchmarks/soak.py` does this at random to every process, for any time.
 """
 
 import os
 import signal
 
 import pytest
-from tests.platform.whole.killing import exact
-from tests.platform.whole.stack import ScratchStack, until
+from tests.platform.whole.scratch_stack import ScratchStack, poll_until
+from tests.platform.whole.stack_processes import check_exactness
 
 pytestmark = pytest.mark.whole
 
 ROUNDS = (("host", "daemon"), ("broker", "webserver"), ("feed", "code"), ("manager",))
-"""What is killed at once: two that have nothing to say to each other are waited for together."""
+"""Programs that are killed together: pairs that do not depend on each other."""
 
 
 @pytest.mark.timeout(600)
-def test_whatever_is_killed_each_record_is_counted_once_and_each_batch_told_once(own: ScratchStack) -> None:
-    own.up()
+def test_after_kills_each_record_is_counted_and_each_batch_reported_once(own_stack: ScratchStack) -> None:
+    own_stack.up()
     for victims in ROUNDS:
-        batch, pids = own.batch(), own.pids()
+        batch, pids = own_stack.batch(), own_stack.pids()
         killed = {victim: pids[victim] for victim in victims}
         for pid in killed.values():
             os.kill(pid, signal.SIGKILL)
-        until(lambda: back(own, killed), 120, f"{victims} to be back")  # noqa: B023  used before the next
-        until(lambda: own.batch() > batch + 2, 60, f"batches after {victims} were killed")  # noqa: B023
-    found = exact(own)
-    assert found.windows
-    assert found.told
+        poll_until(lambda: is_restarted(own_stack, killed), 120, f"{victims} to be back")  # noqa: B023  used before the next
+        poll_until(lambda: own_stack.batch() > batch + 2, 60, f"batches after {victims} were killed")  # noqa: B023
+    counts = check_exactness(own_stack)
+    assert counts.windows
+    assert counts.materializations
 
 
-def back(stack: ScratchStack, killed: dict[str, int]) -> bool:
-    """Whether programs run again, as other processes, and all the others run."""
-    now = stack.pids()
-    return all(now.get(program, pid) != pid for program, pid in killed.items()) and stack.ready()
+def is_restarted(stack: ScratchStack, killed: dict[str, int]) -> bool:
+    """Whether the killed programs run as new processes, and all others run."""
+    pids_now = stack.pids()
+    return all(pids_now.get(program, pid) != pid for program, pid in killed.items()) and stack.ready()

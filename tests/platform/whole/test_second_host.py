@@ -1,4 +1,4 @@
-"""Two hosts for one stream: one writes, the other waits, and who slept through its lease finds it taken."""
+"""Two hosts for one stream: one writes, the other takes over when the lease expires."""
 
 import subprocess
 from collections.abc import Callable, Iterator
@@ -7,9 +7,9 @@ from contextlib import contextmanager
 import psutil
 import pytest
 from sqlalchemy import select
-from tests.platform.whole.books import balanced
-from tests.platform.whole.killing import counted_once
-from tests.platform.whole.stack import PENSTOCK, ScratchStack, until
+from tests.platform.whole.scratch_stack import PENSTOCK, ScratchStack, poll_until
+from tests.platform.whole.stack_processes import check_counted_once
+from tests.platform.whole.table_comparison import wait_for_balance
 
 from penstock.engine.host.control import Lease
 from penstock.platform.control import ControlStore, open_control_store
@@ -18,63 +18,73 @@ from penstock.platform.control.tables import batches
 pytestmark = [pytest.mark.whole, pytest.mark.timeout(400)]
 
 
-def test_a_second_host_waits_and_one_that_slept_through_its_lease_writes_nothing_more(
+def test_a_second_host_takes_over_and_fences_a_paused_one(
     running: ScratchStack,
 ) -> None:
     store = open_control_store(running.control_url)
-    first = lease_of(store)
-    with second_host(running) as said:
-        until(lambda: f"Waiting for lease (holder={first.holder})" in said(), 90, "the second host to wait")
+    first = read_lease(store)
+    with second_host(running) as read_log:
+        poll_until(
+            lambda: f"Waiting for lease (holder={first.holder})" in read_log(), 90, "the second host to wait"
+        )
         with suspended(running.pids()["host"]):
-            second = until(lambda: held_by_another(store, first), 90, "the second host to take over")
-            # What the first host had decided, and not told before it slept, is told now, under its epoch.
-            until(lambda: last_epoch(store) >= second.epoch, 60, "a batch of the second host")
-            asleep_until = running.batch()
-        until(lambda: running.batch() > asleep_until + 5, 60, "more of them, after the first one woke")
-        assert min(epochs(store, after=asleep_until)) >= second.epoch > first.epoch
-        # A slow machine may keep the second from renewing its lease: either takes it then, under a higher epoch.
-        now = lease_of(store)
-        assert now.holder == second.holder or now.epoch > second.epoch, said()
-    back = until(lambda: held_by_another(store, second), 60, "the first host to have it back")
-    until(lambda: last_epoch(store) >= back.epoch, 60, "a batch of the first host")
-    back_since = running.batch()
-    until(lambda: running.batch() > back_since, 60, "more of them")
-    assert min(epochs(store, after=back_since)) >= back.epoch > second.epoch
+            second = poll_until(
+                lambda: find_lease_of_another(store, first), 90, "the second host to take over"
+            )
+            # The first host now reports what it had committed before it was paused, under its epoch.
+            poll_until(lambda: read_last_epoch(store) >= second.epoch, 60, "a batch of the second host")
+            last_paused_batch = running.batch()
+        poll_until(
+            lambda: running.batch() > last_paused_batch + 5,
+            60,
+            "more batches after the first host was resumed",
+        )
+        assert min(read_epochs(store, after=last_paused_batch)) >= second.epoch > first.epoch
+        # On a slow machine the second may lose its lease: either host then takes it with a higher epoch.
+        now = read_lease(store)
+        assert now.holder == second.holder or now.epoch > second.epoch, read_log()
+    returned = poll_until(
+        lambda: find_lease_of_another(store, second), 60, "the first host to take over again"
+    )
+    poll_until(lambda: read_last_epoch(store) >= returned.epoch, 60, "a batch of the first host")
+    first_returned_batch = running.batch()
+    poll_until(lambda: running.batch() > first_returned_batch, 60, "more batches")
+    assert min(read_epochs(store, after=first_returned_batch)) >= returned.epoch > second.epoch
     store.close()
     with running.without_feed():
-        counted_once(running)
-        balanced(running)
+        check_counted_once(running)
+        wait_for_balance(running)
 
 
-def epochs(store: ControlStore, after: int) -> set[int]:
-    """By whose leases the batches after one were written."""
-    ours = batches.c.stream == "sensor_minute", batches.c.batch_id > after
+def read_epochs(store: ControlStore, after: int) -> set[int]:
+    """Return the epochs of the batches after a given one."""
+    condition = batches.c.stream == "sensor_minute", batches.c.batch_id > after
     with store.engine.connect() as connection:
-        return set(connection.execute(select(batches.c.epoch).where(*ours)).scalars())
+        return set(connection.execute(select(batches.c.epoch).where(*condition)).scalars())
 
 
-def last_epoch(store: ControlStore) -> int:
-    """By whose lease the newest batch was written."""
+def read_last_epoch(store: ControlStore) -> int:
+    """Return the epoch of the newest batch."""
     last = store.read_last_batch("sensor_minute")
     return last.epoch if last else 0
 
 
-def lease_of(store: ControlStore) -> Lease:
-    """Who may write the stream."""
+def read_lease(store: ControlStore) -> Lease:
+    """Return the current lease of the stream."""
     lease = store.read_lease("sensor_minute")
     assert lease is not None
     return lease
 
 
-def held_by_another(store: ControlStore, before: Lease) -> Lease | None:
-    """The lease, where another host than before has it."""
-    lease = lease_of(store)
+def find_lease_of_another(store: ControlStore, before: Lease) -> Lease | None:
+    """Return the lease if another host has it."""
+    lease = read_lease(store)
     return lease if lease.holder != before.holder else None
 
 
 @contextmanager
 def second_host(stack: ScratchStack) -> Iterator[Callable[[], str]]:
-    """Another host beside the stack's, started on purpose and drained at the end; yields what reads its log."""
+    """Run a second host, and drain it at the end; yield a function that reads its log."""
     log = stack.home.parent / "second-host.log"
     environment = {**stack.environment, "PENSTOCK_HOST__METRICS_PORT": "0"}
     with log.open("w") as out:
@@ -90,13 +100,13 @@ def second_host(stack: ScratchStack) -> Iterator[Callable[[], str]]:
 
 @contextmanager
 def suspended(pid: int) -> Iterator[None]:
-    """A process, with all that it has started, stopped for a while: its clock goes on, it does not."""
+    """Suspend a process with its children inside of the context."""
     process = psutil.Process(pid)
-    family = [process, *process.children(recursive=True)]
-    for one in family:
-        one.suspend()
+    processes = [process, *process.children(recursive=True)]
+    for member in processes:
+        member.suspend()
     try:
         yield
     finally:
-        for one in family:
-            one.resume()
+        for member in processes:
+            member.resume()

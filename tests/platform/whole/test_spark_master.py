@@ -1,4 +1,4 @@
-"""A stream on a standalone Spark writes what it writes on `local[*]`: every table, every row."""
+"""A stream writes the same tables on a standalone Spark as on `local[*]`."""
 
 import json
 import random
@@ -13,7 +13,7 @@ import duckdb
 import pytest
 from confluent_kafka import Producer
 from deltalake import DeltaTable
-from tests.platform.whole.one_run import CLOCK, STREAM
+from tests.platform.whole.spark_run import CLOCK, STREAM
 
 from penstock.infra.local.action_requests import MasterRequest, SparkClusterRequest, WorkerRequest
 from penstock.infra.local.detached_programs import stop_program
@@ -23,14 +23,14 @@ from penstock.infra.ports import find_free_ports
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
-GOOD, BROKEN = 3_500, 25
+VALID_COUNT, INVALID_COUNT = 3_500, 25
 TABLES = [f"panes/{STREAM}", f"latest/{STREAM}", f"late/{STREAM}", f"ledger/{STREAM}", "quarantine/sensors"]
 
 
 @contextmanager
-def standalone(folder: Path, jars: Path, workers: int = 1, cores: int = 2) -> Iterator[str]:
-    """A master and its workers, as the environment `local` starts them; yields the master's address."""
-    spark = SparkClusterRequest(str(folder), block_of_ports(), str(jars))
+def run_spark_cluster(folder: Path, jars: Path, workers: int = 1, cores: int = 2) -> Iterator[str]:
+    """Run a Spark master and its workers; yield the address of the master."""
+    spark = SparkClusterRequest(str(folder), find_first_port(), str(jars))
     try:
         start_master(MasterRequest(spark, "a start"))
         for number in range(1, workers + 1):
@@ -41,41 +41,41 @@ def standalone(folder: Path, jars: Path, workers: int = 1, cores: int = 2) -> It
             stop_program(folder, name, STOP_TIMEOUT_S)
 
 
-def block_of_ports() -> int:
-    """The first of thirty ports that nobody has: a master's and its workers' follow each other."""
+def find_first_port() -> int:
+    """Find the first of thirty consecutive free ports."""
     return find_free_ports(30, consecutive=True)[0]
 
 
-def values(seed: int) -> Iterator[bytes]:
-    """Readings of some minutes, some of them too late, and records that are none. Halves add up exactly."""
-    chance = random.Random(seed)
-    broken = set(chance.sample(range(GOOD + BROKEN), BROKEN))
-    for number in range(GOOD + BROKEN):
-        at = CLOCK - 20 * 60_000 + number * 200 - chance.choice([0, 0, 500, 9_000, 7_200_000])
+def generate_values(seed: int) -> Iterator[bytes]:
+    """Generate readings, some of them late, and invalid records. Multiples of one half add up exactly."""
+    rng = random.Random(seed)
+    invalid = set(rng.sample(range(VALID_COUNT + INVALID_COUNT), INVALID_COUNT))
+    for number in range(VALID_COUNT + INVALID_COUNT):
+        at = CLOCK - 20 * 60_000 + number * 200 - rng.choice([0, 0, 500, 9_000, 7_200_000])
         reading = {
             "id": f"r{number}",
-            "device": f"device-{chance.randrange(15)}",
+            "device": f"device-{rng.randrange(15)}",
             "site": "here",
             "at": at,
-            "temperature": chance.choice([None, chance.randrange(60) / 2]),
+            "temperature": rng.choice([None, rng.randrange(60) / 2]),
         }
-        yield b"broken %d" % number if number in broken else json.dumps(reading).encode()
+        yield b"broken %d" % number if number in invalid else json.dumps(reading).encode()
 
 
-def feed(broker: LocalBroker) -> None:
-    """Have all records in the topic before anybody reads, so that batches are cut alike."""
+def send_records(broker: LocalBroker) -> None:
+    """Send all records before a stream reads them, so that both runs have the same batches."""
     producer = Producer({"bootstrap.servers": broker.bootstrap, "enable.idempotence": True})
-    for number, value in enumerate(values(seed=7)):
+    for number, value in enumerate(generate_values(seed=7)):
         producer.produce("sensors", value, partition=number % 3)
     assert producer.flush(30) == 0
 
 
-def tables_of_a_run(master: str, broker: LocalBroker, folder: Path, jars: Path) -> dict[str, list[Any]]:
-    """Run the stream over all records there, and return every row of every table, in an order of its own."""
+def run_stream(master: str, broker: LocalBroker, folder: Path, jars: Path) -> dict[str, list[Any]]:
+    """Run the stream over all records; return the sorted rows of every table."""
     order = {"master": master, "bootstrap": broker.bootstrap, "folder": str(folder), "jars": str(jars)}
-    words = [sys.executable, "-m", "tests.platform.whole.one_run"]
+    command = [sys.executable, "-m", "tests.platform.whole.spark_run"]
     run = subprocess.run(
-        [*words, json.dumps({**order, "records": GOOD + BROKEN})],
+        [*command, json.dumps({**order, "records": VALID_COUNT + INVALID_COUNT})],
         cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
@@ -83,23 +83,23 @@ def tables_of_a_run(master: str, broker: LocalBroker, folder: Path, jars: Path) 
         check=False,
     )
     assert run.returncode == 0, run.stderr[-4000:]
-    return {name: rows_of(folder / "warehouse" / name) for name in TABLES}
+    return {name: read_rows(folder / "warehouse" / name) for name in TABLES}
 
 
-def rows_of(address: Path) -> list[Any]:
-    """Every row of a table, each with all its columns, in an order of their own."""
+def read_rows(address: Path) -> list[Any]:
+    """Return the sorted rows of a table."""
     connection = duckdb.connect()
     connection.register("content", DeltaTable(address).to_pyarrow_table())
     return connection.sql("SELECT * FROM content ORDER BY ALL").fetchall()
 
 
-def test_a_standalone_spark_writes_what_local_writes(
+def test_a_standalone_spark_writes_the_same_tables(
     own_broker: LocalBroker, jar_directory: Path, spark_jar_paths: list[Path], tmp_path: Path
 ) -> None:
     own_broker.create_topic("sensors", 3)
-    feed(own_broker)
-    expected = tables_of_a_run("local[*]", own_broker, tmp_path / "local", jar_directory)
-    with standalone(tmp_path / "cluster", jar_directory) as master:
-        found = tables_of_a_run(master, own_broker, tmp_path / "standalone", jar_directory)
-    assert found == expected
-    assert {name: bool(rows) for name, rows in found.items()} == dict.fromkeys(TABLES, True)
+    send_records(own_broker)
+    expected = run_stream("local[*]", own_broker, tmp_path / "local", jar_directory)
+    with run_spark_cluster(tmp_path / "cluster", jar_directory) as master:
+        tables = run_stream(master, own_broker, tmp_path / "standalone", jar_directory)
+    assert tables == expected
+    assert {name: bool(rows) for name, rows in tables.items()} == dict.fromkeys(TABLES, True)

@@ -1,4 +1,4 @@
-"""The local stack as a person uses it: up, looked at, changed, down, up again."""
+"""The local stack through its commands: up, status, changes, down, up again."""
 
 import json
 import re
@@ -12,60 +12,64 @@ from typing import Any
 
 import psutil
 import pytest
-from tests.platform.whole.books import audited, balanced
-from tests.platform.whole.killing import counted_once
-from tests.platform.whole.stack import ScratchStack, until
+from tests.platform.whole.scratch_stack import ScratchStack, poll_until
+from tests.platform.whole.stack_processes import check_counted_once
+from tests.platform.whole.table_comparison import check_audit, wait_for_balance
 
 pytestmark = pytest.mark.whole
 
 
-def of_stack(stack: ScratchStack) -> list[str]:
-    """The command of every process that works in the stack's folder."""
+def list_stack_commands(stack: ScratchStack) -> list[str]:
+    """List the commands of the processes in the folder of the stack."""
     commands = [process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"])]
-    return [" ".join(words) for words in commands if any(str(stack.home) in word for word in words)]
+    return [
+        " ".join(arguments)
+        for arguments in commands
+        if any(str(stack.home) in command for command in arguments)
+    ]
 
 
-def test_up_ends_with_what_runs_and_where_to_look(running: ScratchStack) -> None:
-    said = running.must("up")
+def test_up_shows_programs_and_addresses(running: ScratchStack) -> None:
+    output = running.run_checked("up")
     for program in ("broker", "host", "feed", "code", "webserver", "daemon"):
-        assert f"\n{program} " in said
-    assert running.ui in said
-    assert "penstock table show sensor_minute" in said
+        assert f"\n{program} " in output
+    assert running.ui in output
+    assert "penstock table show sensor_minute" in output
 
 
-def test_up_said_again_changes_nothing(running: ScratchStack) -> None:
+def test_a_second_up_changes_nothing(running: ScratchStack) -> None:
     before = running.pids()
     running.up()
     assert running.pids() == before
 
 
-def test_status_is_right_and_results_can_be_shown(running: ScratchStack) -> None:
-    # A lease is renewed every five seconds, and a machine that stood still for longer is late.
-    status = until(lambda: (seen := running.status())["healthy"] and seen, 60, "everything to run")
+def test_status_is_healthy_and_tables_are_shown(running: ScratchStack) -> None:
+    # A slow machine may renew a lease late.
+    status = poll_until(lambda: (seen := running.status())["healthy"] and seen, 60, "everything to run")
     assert {program["name"]: program["state"] for program in status["programs"]} == dict.fromkeys(
         ("broker", "code", "webserver", "daemon", "host", "feed"), "running"
     )
-    shown = running.must("table", "show", "sensor_minute", "--limit", "3").splitlines()
+    shown = running.run_checked("table", "show", "sensor_minute", "--limit", "3").splitlines()
     assert len(shown) == 4
     assert shown[0].split()[0] == "device"
-    until(lambda: running.batch("archive-sensors") >= 0, 60, "the archive")
-    assert "value" in running.must("table", "show", "sensors", "--kind", "raw", "--limit", "3").split()
+    poll_until(lambda: running.batch("archive-sensors") >= 0, 60, "the archive")
+    assert "value" in running.run_checked("table", "show", "sensors", "--kind", "raw", "--limit", "3").split()
 
 
-def test_everything_listens_on_loopback_only(running: ScratchStack) -> None:
+def test_every_port_is_on_the_loopback_address(running: ScratchStack) -> None:
     listening = [
         connection.laddr.ip
         for pid in running.pids().values()
         for process in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
-        for connection in connections_of(process)
+        for connection in list_connections(process)
         if connection.status == psutil.CONN_LISTEN
     ]
     assert listening
     assert {address.removeprefix("::ffff:") for address in listening} == {"127.0.0.1"}
 
 
-def connections_of(process: psutil.Process) -> list[Any]:
-    """What a process has open; nothing where it has just ended, as Dagster's own helpers do now and then."""
+def list_connections(process: psutil.Process) -> list[Any]:
+    """List the connections of a process; none if it has just ended."""
     try:
         return process.net_connections("tcp")
     except psutil.NoSuchProcess:
@@ -73,58 +77,58 @@ def connections_of(process: psutil.Process) -> list[Any]:
 
 
 def test_doctor_finds_nothing_wrong(running: ScratchStack) -> None:
-    running.must("doctor")
+    running.run_checked("doctor")
 
 
-def test_a_stream_is_steered_by_word_while_records_flow(running: ScratchStack) -> None:
-    running.must("stream", "drain", "sensor_minute")
+def test_a_stream_follows_commands_while_records_flow(running: ScratchStack) -> None:
+    running.run_checked("stream", "drain", "sensor_minute")
     batch = running.batch()
     time.sleep(1.5)
     assert running.batch() == batch
-    for word in ("start", "stop", "start", "pause"):
-        running.must("stream", word, "sensor_minute")
+    for command in ("start", "stop", "start", "pause"):
+        running.run_checked("stream", command, "sensor_minute")
     assert running.state() == "paused"
-    until(running.ready, 60, "a stream that is to be paused to be as it should")
-    running.must("stream", "resume", "sensor_minute")
+    poll_until(running.ready, 60, "a paused stream to be healthy")
+    running.run_checked("stream", "resume", "sensor_minute")
     batch = running.batch()
-    running.must("stream", "restart", "sensor_minute")
-    until(lambda: running.batch() > batch, 60, "another batch")
+    running.run_checked("stream", "restart", "sensor_minute")
+    poll_until(lambda: running.batch() > batch, 60, "another batch")
 
 
 @pytest.mark.timeout(600)
-def test_after_every_verb_tables_and_books_hold_what_was_acknowledged(running: ScratchStack) -> None:
-    """Before the replays below, which put other tables in the place of those that all this has written."""
+def test_after_every_command_tables_and_ledger_are_exact(running: ScratchStack) -> None:
+    """This runs before the replays below, which replace the tables."""
     with running.without_feed():
-        counted_once(running)
-        balanced(running)
-        audited(running)
+        check_counted_once(running)
+        wait_for_balance(running)
+        check_audit(running)
 
 
 @pytest.mark.parametrize("start", ["topic", "archive"])
-def test_a_replay_while_records_flow_takes_the_place_of_what_was_there(
-    running: ScratchStack, start: str
-) -> None:
-    """Those from an offset and from a time are in test_definitions.py."""
-    said = running.must("stream", "replay", "sensor_minute", "--from", start, seconds=180)
-    after = int(said.split("the stream resumes after batch ")[1])
-    until(lambda: running.batch() > after and running.state() == "running", 60, "the stream to go on")
-    assert "no changes" in running.must("stream", "plan-upgrade", "sensor_minute")
+def test_a_replay_replaces_the_tables_while_records_flow(running: ScratchStack, start: str) -> None:
+    """Replays from an offset and from a time are in test_definition_changes.py."""
+    output = running.run_checked("stream", "replay", "sensor_minute", "--from", start, seconds=180)
+    after = int(output.split("the stream resumes after batch ")[1])
+    poll_until(lambda: running.batch() > after and running.state() == "running", 60, "the stream to resume")
+    assert "no changes" in running.run_checked("stream", "plan-upgrade", "sensor_minute")
 
 
-def test_a_day_of_the_archive_is_run_again_and_maintenance_is_done_beside(running: ScratchStack) -> None:
-    running.must("stream", "drain", "archive-sensors")
-    archived = running.table("raw", "sensors")
-    day = max(archived.column("day").to_pylist())
-    ran = json.loads(running.must("run", "sensor_minute", "--day", day.isoformat(), "--json", seconds=180))
-    assert ran["accounts"]["read"] == archived.column("day").to_pylist().count(day)
-    assert ran["name"] == day.isoformat()
-    running.must("stream", "start", "archive-sensors")
-    done = {each["action"] for each in json.loads(running.must("maintain", "--json"))}
-    assert {"batches removed", "events removed", "runs removed"} <= done
+def test_a_day_of_the_archive_is_run_and_maintenance_works(running: ScratchStack) -> None:
+    running.run_checked("stream", "drain", "archive-sensors")
+    archive_rows = running.table("raw", "sensors")
+    day = max(archive_rows.column("day").to_pylist())
+    run_result = json.loads(
+        running.run_checked("run", "sensor_minute", "--day", day.isoformat(), "--json", seconds=180)
+    )
+    assert run_result["accounts"]["read"] == archive_rows.column("day").to_pylist().count(day)
+    assert run_result["name"] == day.isoformat()
+    running.run_checked("stream", "start", "archive-sensors")
+    actions = {action["action"] for action in json.loads(running.run_checked("maintain", "--json"))}
+    assert {"batches removed", "events removed", "runs removed"} <= actions
 
 
-def test_a_job_is_launched_by_the_readmes_line(running: ScratchStack, pytestconfig: pytest.Config) -> None:
-    """As it is printed, but for the places of home and programs."""
+def test_the_command_of_the_readme_launches_a_job(running: ScratchStack, pytestconfig: pytest.Config) -> None:
+    """The printed line, with the paths of this stack."""
     readme = (pytestconfig.rootpath / "README.md").read_text("utf-8")
     (line,) = re.findall(r"^DAGSTER_HOME=\$PWD/.* job launch .*$", readme, re.MULTILINE)
     line = line.replace("$PWD/.penstock", str(running.home)).replace(".penstock", str(running.home))
@@ -132,59 +136,61 @@ def test_a_job_is_launched_by_the_readmes_line(running: ScratchStack, pytestconf
     assert "stream_start" in line
     batch = running.batch()
     launch(running, line.replace("stream_start", "stream_drain"))
-    until(lambda: running.state() == "drained", 60, "the job to drain the stream")
+    poll_until(lambda: running.state() == "drained", 60, "the job to drain the stream")
     launch(running, line)
-    until(lambda: running.state() == "running" and running.batch() > batch, 60, "the job to start the stream")
+    poll_until(
+        lambda: running.state() == "running" and running.batch() > batch, 60, "the job to start the stream"
+    )
 
 
 def launch(stack: ScratchStack, line: str) -> None:
-    done = subprocess.run(
+    actions = subprocess.run(
         ["bash", "-c", line], env=stack.environment, capture_output=True, text=True, timeout=60, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert actions.returncode == 0, actions.stderr
 
 
-def test_down_ends_everything_in_time_and_up_goes_on_where_it_stopped(running: ScratchStack) -> None:
-    began = time.monotonic()
+def test_down_stops_everything_and_up_resumes(running: ScratchStack) -> None:
+    started_at = time.monotonic()
     running.down()
-    assert time.monotonic() - began < 20
-    assert of_stack(running) == []
+    assert time.monotonic() - started_at < 20
+    assert list_stack_commands(running) == []
     batch = running.batch()
     running.up()
-    until(lambda: running.batch() > batch + 5, 60, "more batches")
+    poll_until(lambda: running.batch() > batch + 5, 60, "more batches")
     with running.without_feed():
-        counted_once(running)
-        balanced(running)
-    running.down()  # the last that needs it: others on this machine are not to be held up by it
+        check_counted_once(running)
+        wait_for_balance(running)
+    running.down()  # no later test needs it
 
 
-def test_a_taken_port_stops_the_start_before_anything_runs(own: ScratchStack) -> None:
-    port = int(own.ports["DAGSTER__PORT"])
+def test_a_port_in_use_stops_the_start_first(own_stack: ScratchStack) -> None:
+    port = int(own_stack.ports["DAGSTER__PORT"])
     with closing(socket.create_server(("127.0.0.1", port))):
-        refused = own.run("up")
+        refused = own_stack.run("up")
     assert refused.returncode == 1
     assert f"Port {port} " in refused.stderr
     assert "PENSTOCK_DAGSTER__PORT=PORT penstock up" in refused.stderr
-    assert of_stack(own) == []
+    assert list_stack_commands(own_stack) == []
 
 
-def test_a_start_that_fails_half_way_leaves_nothing_running(own: ScratchStack) -> None:
-    own.home.mkdir()
-    (own.home / "producers").write_text("a file where the feed wants a folder", "utf-8")
-    refused = own.run("up", seconds=180)
+def test_a_failed_start_leaves_no_process(own_stack: ScratchStack) -> None:
+    own_stack.home.mkdir()
+    (own_stack.home / "producers").write_text("a file in place of the folder", "utf-8")
+    refused = own_stack.run("up", seconds=180)
     assert refused.returncode == 1
     assert "feed is not ready" in refused.stderr
-    assert of_stack(own) == []
+    assert list_stack_commands(own_stack) == []
 
 
-def test_a_start_that_was_killed_is_finished_by_the_next(own: ScratchStack) -> None:
+def test_a_killed_start_is_completed_by_the_next(own_stack: ScratchStack) -> None:
     penstock = str(Path(sys.executable).with_name("penstock"))
     quiet = subprocess.DEVNULL
-    starting = subprocess.Popen([penstock, "up"], env=own.environment, stderr=quiet, stdout=quiet)
-    until(lambda: "broker" in own.pids(), 60, "the broker to be begun")
+    starting = subprocess.Popen([penstock, "up"], env=own_stack.environment, stderr=quiet, stdout=quiet)
+    poll_until(lambda: "broker" in own_stack.pids(), 60, "the broker to start")
     starting.kill()
     starting.wait()
-    own.up()
-    assert own.ready()
-    # Nobody was begun before the topics were there, and tried in vain.
-    assert "No topic" not in (own.home / "logs" / "feed.log").read_text("utf-8")
+    own_stack.up()
+    assert own_stack.ready()
+    # The feed was not started before its topic existed.
+    assert "No topic" not in (own_stack.home / "logs" / "feed.log").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""What sensor_minute should hold, computed from the topic's own bytes in another way than the engine's."""
+"""The expected windows of sensor_minute, computed from the topic in another way than by the engine."""
 
 import json
 import time
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import duckdb
 import pyarrow as pa
-from tests.platform.whole.stack import ScratchStack
+from tests.platform.whole.scratch_stack import ScratchStack
 
 Windows = dict[tuple[str, int], tuple[int, float | None]]
-"""By device and window start (ms): how many readings, and their mean temperature."""
+"""By device and window start (ms): the number of readings and their mean temperature."""
 
-SETTLING_SECONDS = 60.0
+SETTLE_TIMEOUT_S = 60.0
 
 SQL = """
     SELECT device, minute, count(*) AS readings, avg(temperature) AS temperature FROM records GROUP BY ALL
@@ -21,15 +21,15 @@ SQL = """
 
 @dataclass(frozen=True)
 class Difference:
-    """A window that is not as it should be."""
+    """A window that differs from the expected one."""
 
     window: tuple[str, int]
     expected: tuple[int, float | None] | None
     found: tuple[int, float | None] | None
 
 
-def records_of(values: Iterable[bytes]) -> pa.Table:
-    """Readings, each with the minute that it belongs to."""
+def parse_readings(values: Iterable[bytes]) -> pa.Table:
+    """Parse readings, and add the minute of each."""
     read = [json.loads(value) for value in values]
     return pa.table(
         {
@@ -40,15 +40,15 @@ def records_of(values: Iterable[bytes]) -> pa.Table:
     )
 
 
-def windows_of_records(values: Iterable[bytes]) -> Windows:
-    """Every window that these records make."""
-    records = records_of(values)
+def compute_windows(values: Iterable[bytes]) -> Windows:
+    """Compute the windows of the given records."""
+    records = parse_readings(values)
     found = duckdb.connect().sql(SQL).fetchall() if records.num_rows else []
     return {(device, minute): (readings, mean) for device, minute, readings, mean in found}
 
 
-def windows_of_table(latest: pa.Table) -> Windows:
-    """Every window of the table of newest values; the test fails where one has two rows."""
+def read_windows(latest: pa.Table) -> Windows:
+    """Return the windows of the latest table; fail if a window has two rows."""
     rows = latest.select(["device", "window_start", "readings", "temperature"]).to_pylist()
     found = {
         (row["device"], int(row["window_start"].timestamp() * 1000)): (row["readings"], row["temperature"])
@@ -58,8 +58,8 @@ def windows_of_table(latest: pa.Table) -> Windows:
     return found
 
 
-def differences(expected: Windows, found: Windows) -> list[Difference]:
-    """Every window in which the two differ; means may differ by the order in which they were added up."""
+def find_differences(expected: Windows, found: Windows) -> list[Difference]:
+    """List the windows that differ; means may differ by rounding."""
     return [
         Difference(window, expected.get(window), found.get(window))
         for window in sorted(expected.keys() | found.keys())
@@ -67,11 +67,11 @@ def differences(expected: Windows, found: Windows) -> list[Difference]:
     ]
 
 
-def settled(stack: ScratchStack) -> Windows:
-    """The windows of all records in the topic, once the table shows them; fails with how the two differ."""
-    expected = windows_of_records(stack.values())
-    deadline = time.monotonic() + SETTLING_SECONDS
-    while found := differences(expected, windows_of_table(stack.table("latest", "sensor_minute"))):
+def wait_for_windows(stack: ScratchStack) -> Windows:
+    """Wait until the table has the windows of all records of the topic, and return them."""
+    expected = compute_windows(stack.values())
+    deadline = time.monotonic() + SETTLE_TIMEOUT_S
+    while found := find_differences(expected, read_windows(stack.table("latest", "sensor_minute"))):
         assert time.monotonic() < deadline, f"{len(found)} of {len(expected)} windows differ: {found[:5]}"
         time.sleep(0.5)
     return expected

@@ -1,4 +1,4 @@
-"""Dagster's UI in a real browser: the graph, a materialization with its numbers, a launch from the launchpad."""
+"""Dagster's UI in a real browser."""
 
 import re
 from collections.abc import Iterator
@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser import launch_chromium
-from tests.platform.whole.stack import ScratchStack, until
+from tests.platform.whole.scratch_stack import ScratchStack, poll_until
 
 pytestmark = pytest.mark.whole
 
-PATIENCE_MS = 60_000
+PAGE_TIMEOUT_MS = 60_000
 
 
 @pytest.fixture(scope="module")
@@ -19,19 +19,19 @@ def browser_page() -> Iterator[Page]:
     """A page in headless Chromium; skipped by name where it is not installed."""
     with launch_chromium() as browser:
         page = browser.new_page(viewport={"width": 1500, "height": 950})
-        page.set_default_timeout(PATIENCE_MS)
-        expect.set_options(timeout=PATIENCE_MS)
+        page.set_default_timeout(PAGE_TIMEOUT_MS)
+        expect.set_options(timeout=PAGE_TIMEOUT_MS)
         yield page
 
 
 @pytest.fixture
 def page(browser_page: Page, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Page]:
-    """The page, which keeps a picture of its end for whoever reads a failure."""
+    """The page, with a screenshot at the end of each test."""
     yield browser_page
     browser_page.screenshot(path=tmp_path / "end.png")
 
 
-def test_the_graph_leads_from_topic_to_stream_to_tables(running: ScratchStack, page: Page) -> None:
+def test_the_graph_shows_topic_stream_and_tables(running: ScratchStack, page: Page) -> None:
     page.goto(f"{running.ui}/asset-groups")
     for group in ("topics", "streams", "latest", "panes"):
         expect(page.get_by_text(group, exact=True).first).to_be_visible()
@@ -41,7 +41,7 @@ def test_the_graph_leads_from_topic_to_stream_to_tables(running: ScratchStack, p
     expect(page.get_by_text("latest").first).to_be_visible()
 
 
-def test_a_materialization_carries_what_its_batches_did(running: ScratchStack, page: Page) -> None:
+def test_a_materialization_shows_the_figures_of_its_batches(running: ScratchStack, page: Page) -> None:
     page.goto(f"{running.ui}/assets/streams/sensor_minute")
     expect(page.get_by_text("Mean temperature per device and minute", exact=False)).to_be_visible()
     for name in ("batch", "rows", "records_read", "watermark", "lag_records", "lag_seconds"):
@@ -51,18 +51,16 @@ def test_a_materialization_carries_what_its_batches_did(running: ScratchStack, p
     expect(page.locator("canvas").first).to_be_visible()
 
 
-def test_checks_are_listed_with_what_they_expect_and_why(running: ScratchStack, page: Page) -> None:
+def test_checks_are_listed_with_their_reasons(running: ScratchStack, page: Page) -> None:
     page.goto(f"{running.ui}/assets/latest/sensor_minute?view=checks")
     expect(page.get_by_text("device_values_to_not_be_null").first).to_be_visible()
     expect(page.get_by_text("Every mean belongs to a device.", exact=False)).to_be_visible()
 
 
-def test_what_came_of_a_check_stays_to_be_seen_while_its_table_is_materialized(
-    running: ScratchStack, page: Page
-) -> None:
+def test_a_check_result_stays_visible_after_a_materialization(running: ScratchStack, page: Page) -> None:
     running.launch("measure_tables")
     before = running.materialized("latest", "sensor_minute")
-    until(
+    poll_until(
         lambda: running.materialized("latest", "sensor_minute") > before, 120, "the table to be materialized"
     )
     page.goto(f"{running.ui}/assets/latest/sensor_minute?view=checks&checkDetail=no_sudden_change")
@@ -77,7 +75,7 @@ def test_columns_of_a_table_are_shown(running: ScratchStack, page: Page) -> None
 
 
 def test_a_stream_is_started_from_the_launchpad(running: ScratchStack, page: Page) -> None:
-    running.must("stream", "drain", "sensor_minute")
+    running.run_checked("stream", "drain", "sensor_minute")
     batch = running.batch()
     page.goto(f"{running.ui}/locations/penstock/jobs/stream_start/playground")
     page.locator(".CodeMirror").click()
@@ -87,4 +85,4 @@ def test_a_stream_is_started_from_the_launchpad(running: ScratchStack, page: Pag
     page.get_by_role("button", name="Launch Run").click()
     page.wait_for_url("**/runs/**")
     expect(page.get_by_text("Success", exact=True).first).to_be_visible(timeout=60_000)
-    until(lambda: running.batch() > batch, 60, "a batch of the stream that was started")
+    poll_until(lambda: running.batch() > batch, 60, "a batch of the stream that was started")

@@ -1,4 +1,4 @@
-"""A checkout of a test's own whose environment `local` is applied, and a platform that is told to use it."""
+"""A platform on an applied environment `local`, in its own checkout."""
 
 import json
 import subprocess
@@ -9,20 +9,19 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient
 from tests.infra.environments.environment_copies import copy_environments
 from tests.infra.environments.secret_search import find_files_with_values
-from tests.platform.whole.stack import ScratchStack
+from tests.platform.whole.scratch_stack import ScratchStack
 
 from penstock.infra.environments import EnvironmentCatalog, EnvironmentOutputs
 from penstock.infra.kafka_access import kafka_client_config
 
-NAME = "local"
+ENVIRONMENT = "local"
 
 
 @dataclass
 class AppliedStack(ScratchStack):
-    """The platform with its topics, its Spark and its tables in the environment `local`.
+    """A platform whose broker, Spark and tables are in the environment `local`.
 
-    Its control store is there, too, unless a variable says where. `home` is `.penstock` below the checkout;
-    everything is done by the words that a person would use.
+    Its control store is there, too, unless a variable sets another one. `home` is `.penstock` below the checkout.
     """
 
     tfvars: str = ""
@@ -30,7 +29,9 @@ class AppliedStack(ScratchStack):
     def __post_init__(self) -> None:
         super().__post_init__()
         copy_environments(self.root)
-        (self.root / "infra" / "environments" / NAME / "terraform.tfvars").write_text(self.tfvars, "utf-8")
+        (self.root / "infra" / "environments" / ENVIRONMENT / "terraform.tfvars").write_text(
+            self.tfvars, "utf-8"
+        )
         self.environment["PENSTOCK_ROOT"] = str(self.root)
 
     @property
@@ -40,52 +41,52 @@ class AppliedStack(ScratchStack):
 
     @property
     def run_folder(self) -> Path:
-        """Where the environment's programs keep what they have; it goes with them."""
-        return self.home / "environments" / NAME / "run"
+        """The folder of the environment's programs."""
+        return self.home / "environments" / ENVIRONMENT / "run"
 
     @cached_property
     def outputs(self) -> EnvironmentOutputs:
-        """What the environment tells of itself: Terraform is asked once, as a process, for no apply changes it."""
-        return EnvironmentCatalog(self.root, self.home).open(NAME).read_outputs()
+        """The outputs of the environment, read once."""
+        return EnvironmentCatalog(self.root, self.home).open(ENVIRONMENT).read_outputs()
 
     @property
     def client(self) -> dict[str, str]:
-        """A client that logs in as the stream host does."""
+        """The client configuration of the stream host."""
         return kafka_client_config(self.outputs.kafka.kafka_access, "host")
 
     @property
     def warehouse(self) -> Path:
-        """Where the environment has the tables."""
+        """The warehouse of the environment."""
         return Path(self.outputs.warehouse.root)
 
     @property
     def control_url(self) -> str:
-        """Where the environment has the control store."""
+        """The URL of the control store."""
         return self.variables.get("PENSTOCK_CONTROL_URL") or self.outputs.control_store.url
 
     def leader(self, topic: str, partition: int = 0) -> int:
-        """The broker that leads a partition."""
+        """Return the broker that leads a partition."""
         topics = AdminClient({**self.client, "log_level": "0"}).list_topics(topic, timeout=30).topics
         return int(topics[topic].partitions[partition].leader)
 
     def environment_pids(self) -> dict[str, int]:
-        """The process of each program that the environment started."""
+        """Return the process id of each program of the environment."""
         records = [*self.run_folder.glob("kafka/broker-*.json"), *self.run_folder.glob("spark/spark-*.json")]
         return {path.stem: json.loads(path.read_text("utf-8"))["pid"] for path in records}
 
     def secrets(self) -> dict[Path, bytes]:
-        """Every secret of the environment, by the file that holds it."""
+        """Return every secret of the environment by its file."""
         outputs = self.outputs
-        places = [*outputs.kafka.security.secrets.values(), outputs.spark.secret]
-        return {Path(place): Path(place).read_bytes() for place in places}
+        paths = [*outputs.kafka.security.secrets.values(), outputs.spark.secret]
+        return {Path(path): Path(path).read_bytes() for path in paths}
 
     def files_with_a_secret(self) -> list[Path]:
-        """Every file of the checkout, logs and Dagster's storage among them, in which a secret stands."""
+        """List the files of the checkout that contain a secret."""
         files = [path for path in self.root.rglob("*") if path.is_file() and not path.is_symlink()]
         return find_files_with_values(files, set(self.secrets().values()))
 
     def command_lines_with_a_secret(self) -> list[str]:
-        """The command line of every process of this machine in which a secret stands."""
-        shown = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, check=True).stdout
+        """List the command lines of this machine that contain a secret."""
+        output = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, check=True).stdout
         secrets = self.secrets().values()
-        return [line.decode() for line in shown.splitlines() for value in secrets if value in line]
+        return [line.decode() for line in output.splitlines() for value in secrets if value in line]

@@ -1,4 +1,4 @@
-"""A stream host that spark-submit begins, on a standalone Spark of two workers: the same word runs and ends it."""
+"""A stream host started by spark-submit on a standalone Spark with two workers."""
 
 import json
 import os
@@ -18,10 +18,10 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
 from deltalake import DeltaTable
-from tests.platform.whole.books import of_ledger
-from tests.platform.whole.expected import Windows, differences, windows_of_records, windows_of_table
-from tests.platform.whole.stack import PENSTOCK, until
-from tests.platform.whole.test_spark_master import standalone
+from tests.platform.whole.expected_windows import Windows, compute_windows, find_differences, read_windows
+from tests.platform.whole.scratch_stack import PENSTOCK, poll_until
+from tests.platform.whole.table_comparison import find_ledger_errors
+from tests.platform.whole.test_spark_master import run_spark_cluster
 
 from penstock.core.clock import now_ms
 from penstock.engine.host.control import DesiredRunState
@@ -36,8 +36,8 @@ PARTITIONS, RECORDS = 3, 900
 
 
 @dataclass(frozen=True)
-class Submitted:
-    """A home folder whose host is begun by spark-submit."""
+class SubmittedHost:
+    """A home folder whose host is started by spark-submit."""
 
     home: Path
     environment: dict[str, str]
@@ -45,17 +45,17 @@ class Submitted:
 
     @contextmanager
     def running(self) -> Iterator[subprocess.Popen[bytes]]:
-        """The host, as `penstock host run` begins it; ended by force where the test did not end it."""
+        """Run `penstock host run` until the context ends."""
         with (self.home.parent / "host.log").open("ab") as log:
             host = subprocess.Popen([PENSTOCK, "host", "run"], env=self.environment, stdout=log, stderr=log)
         try:
-            until(self._answers, 90, "the host to answer")
+            poll_until(self._answers, 90, "the host to answer")
             yield host
         finally:
-            family = psutil.Process(host.pid).children(recursive=True) if host.poll() is None else []
+            children = psutil.Process(host.pid).children(recursive=True) if host.poll() is None else []
             host.kill()
             host.wait()
-            for process in family:
+            for process in children:
                 with suppress(psutil.NoSuchProcess):
                     process.kill()
 
@@ -69,17 +69,17 @@ class Submitted:
     def table(self, kind: str) -> pa.Table:
         return DeltaTable(self.home / "warehouse" / kind / STREAM).to_pyarrow_table()
 
-    def executors(self) -> int:
+    def count_executors(self) -> int:
         lines = (" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"]))
-        mine = str(self.home.parent / "cluster")
-        return sum("CoarseGrainedExecutorBackend" in line and mine in line for line in lines)
+        cluster_folder = str(self.home.parent / "cluster")
+        return sum("CoarseGrainedExecutorBackend" in line and cluster_folder in line for line in lines)
 
 
 @pytest.fixture
-def submitted(own_broker: LocalBroker, jar_directory: Path, tmp_path: Path) -> Iterator[Submitted]:
+def submitted(own_broker: LocalBroker, jar_directory: Path, tmp_path: Path) -> Iterator[SubmittedHost]:
     home, port = tmp_path / "home", find_free_ports(1)[0]
-    with standalone(tmp_path / "cluster", jar_directory, workers=2, cores=1) as master:
-        told = {
+    with run_spark_cluster(tmp_path / "cluster", jar_directory, workers=2, cores=1) as master:
+        settings = {
             "PENSTOCK_HOME": str(home),
             "PENSTOCK_JARS": str(jar_directory),
             "PENSTOCK_KAFKA__BOOTSTRAP": own_broker.bootstrap,
@@ -91,20 +91,20 @@ def submitted(own_broker: LocalBroker, jar_directory: Path, tmp_path: Path) -> I
         store = open_control_store(f"sqlite:///{home}/control.db")
         store.set_desired_state(STREAM, DesiredRunState.RUNNING, now_ms())
         store.close()
-        yield Submitted(home, {**os.environ, **told}, port)
+        yield SubmittedHost(home, {**os.environ, **settings}, port)
 
 
-def fed(broker: LocalBroker) -> list[bytes]:
-    """Readings of the last ten minutes, acknowledged; temperatures are halves, which add up exactly."""
-    chance, now = random.Random(7), now_ms()
+def send_readings(broker: LocalBroker) -> list[bytes]:
+    """Send readings of the last ten minutes; temperatures are multiples of one half, which add up exactly."""
+    rng, now = random.Random(7), now_ms()
     values = [
         json.dumps(
             {
                 "id": f"r{number}",
-                "device": f"device-{chance.randrange(9)}",
+                "device": f"device-{rng.randrange(9)}",
                 "site": "here",
-                "at": now - chance.randrange(600_000),
-                "temperature": chance.randrange(60) / 2,
+                "at": now - rng.randrange(600_000),
+                "temperature": rng.randrange(60) / 2,
             }
         ).encode()
         for number in range(RECORDS)
@@ -116,29 +116,29 @@ def fed(broker: LocalBroker) -> list[bytes]:
     return values
 
 
-def settled(submitted: Submitted, expected: Windows) -> None:
-    until((submitted.home / "warehouse" / "latest" / STREAM / "_delta_log").exists, 60, "the table")
+def wait_for_windows(submitted: SubmittedHost, expected: Windows) -> None:
+    poll_until((submitted.home / "warehouse" / "latest" / STREAM / "_delta_log").exists, 60, "the table")
     deadline = time.monotonic() + 60
-    while found := differences(expected, windows_of_table(submitted.table("latest"))):
+    while found := find_differences(expected, read_windows(submitted.table("latest"))):
         assert time.monotonic() < deadline, f"{len(found)} of {len(expected)} windows differ: {found[:5]}"
         time.sleep(0.5)
 
 
-def test_a_submitted_host_works_on_both_workers_and_drains_at_the_word_that_ends_any_host(
-    submitted: Submitted, own_broker: LocalBroker
+def test_a_submitted_host_uses_both_workers_and_drains_on_sigterm(
+    submitted: SubmittedHost, own_broker: LocalBroker
 ) -> None:
     own_broker.create_topic("sensors", PARTITIONS)
-    values = fed(own_broker)
+    values = send_readings(own_broker)
     with submitted.running() as host:
-        settled(submitted, windows_of_records(values))
-        # One of them alone may have done everything before the other was there.
-        until(lambda: submitted.executors() == 2, 60, "an executor on each worker")
+        wait_for_windows(submitted, compute_windows(values))
+        # One executor may have done everything before the other started.
+        poll_until(lambda: submitted.count_executors() == 2, 60, "an executor on each worker")
         host.send_signal(signal.SIGTERM)
         assert host.wait(60) == 0
-        until(lambda: submitted.executors() == 0, 30, "its executors to be given back")
+        poll_until(lambda: submitted.count_executors() == 0, 30, "its executors to be released")
     store = open_control_store(f"sqlite:///{submitted.home}/control.db")
-    told, lease = store.read_health(STREAM), store.read_lease(STREAM)
+    health, lease = store.read_health(STREAM), store.read_lease(STREAM)
     store.close()
-    assert (told.state if told else "", lease.expires_at_ms if lease else -1) == ("stopped", 0)
+    assert (health.state if health else "", lease.expires_at_ms if lease else -1) == ("stopped", 0)
     sizes = Counter(dict.fromkeys(range(PARTITIONS), RECORDS // PARTITIONS))
-    assert list(of_ledger(submitted.table("ledger"), sizes)) == []
+    assert list(find_ledger_errors(submitted.table("ledger"), sizes)) == []

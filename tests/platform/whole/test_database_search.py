@@ -1,4 +1,4 @@
-"""The search itself: a value is found in every form in which Dagster and the control store keep things."""
+"""The search of a database finds values in every stored form."""
 
 import uuid
 import zlib
@@ -6,30 +6,30 @@ import zlib
 import pytest
 from sqlalchemy import NullPool, create_engine, text
 from tests.platform.conftest import Postgres
-from tests.platform.whole.stored import tables_holding
+from tests.platform.whole.database_search import find_tables_with_values
 
 pytestmark = pytest.mark.whole  # a PostgreSQL server
 
 
-def test_a_value_is_found_as_text_in_json_and_compressed(postgres: Postgres) -> None:
+def test_a_value_is_found_in_text_json_and_compressed_bytes(postgres: Postgres) -> None:
     address = postgres.database(f"searched_{uuid.uuid4().hex}")
     engine = create_engine(address.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool)
     with engine.begin() as connection:
-        for order in (
+        for statement in (
             "CREATE TABLE body (id int, body text)",
             "CREATE SCHEMA penstock",
-            "CREATE TABLE penstock.told (told jsonb)",
+            "CREATE TABLE penstock.documents (document jsonb)",
             "CREATE TABLE snapshots (body bytea)",
             "CREATE TABLE innocent (body text)",
             "INSERT INTO body VALUES (1, 'some canary-81 in a row')",
-            """INSERT INTO penstock.told VALUES ('{"password": "canary-81"}')""",
+            """INSERT INTO penstock.documents VALUES ('{"password": "canary-81"}')""",
             "INSERT INTO innocent VALUES ('nothing')",
         ):
-            connection.exec_driver_sql(order)
+            connection.exec_driver_sql(statement)
         packed = {"packed": zlib.compress(b"canary-81 in a snapshot")}
         connection.execute(text("INSERT INTO snapshots VALUES (:packed)"), packed)
-    assert set(tables_holding(address, {b"canary-81"})) == {
+    assert set(find_tables_with_values(address, {b"canary-81"})) == {
         "public.body",
-        "penstock.told",
+        "penstock.documents",
         "public.snapshots",
     }

@@ -1,4 +1,4 @@
-"""One run of a shipped stream on a Spark of the caller's choice: `python -m tests.platform.whole.one_run ORDER`.
+"""One run of a shipped stream on a Spark of the caller's choice: `python -m tests.platform.whole.spark_run ORDER`.
 
 A Spark context lives as long as its process, so each master needs a process of its own. ORDER is JSON: `master`,
 `bootstrap`, `folder`, `jars`, and `records`, how many to read before the end.
@@ -21,27 +21,29 @@ from penstock.pipelines.catalog import load_plan
 
 STREAM = "sensor_minute"
 CLOCK = 1_795_000_000_000
-"""The whole run happens at one moment, so that batches alone decide what it writes."""
+"""The clock stands still, so that the output depends only on the batches."""
 
 RECORDS_PER_BATCH = 1_000
-PATIENCE_S = 120.0
+READ_TIMEOUT_S = 120.0
 
 
-class Count:
-    """How many records were read, and whoever waits for more of them."""
+class RecordCount:
+    """Counts the records read, and lets a thread wait for more."""
 
     def __init__(self) -> None:
         self.read = 0
         self.changed = threading.Condition()
 
-    def told(self, outcome: BatchOutcome) -> None:
+    def add_outcome(self, outcome: BatchOutcome) -> None:
         with self.changed:
             self.read += sum(account.read for account in outcome.accounts)
             self.changed.notify_all()
 
     def wait_for(self, records: int, stream: LiveStream) -> None:
         with self.changed:
-            self.changed.wait_for(lambda: self.read >= records or stream.failure() is not None, PATIENCE_S)
+            self.changed.wait_for(
+                lambda: self.read >= records or stream.failure() is not None, READ_TIMEOUT_S
+            )
         if failure := stream.failure():
             raise failure
         assert self.read == records, f"{self.read} of {records} records were read"
@@ -59,7 +61,7 @@ def main(order: dict[str, str]) -> None:
             extra_settings={"spark.executor.memory": "512m"},
         )
     )
-    count = Count()
+    count = RecordCount()
     config = StreamConfig(
         BrokerAccess(order["bootstrap"]), folder / "warehouse", max_records_per_batch=RECORDS_PER_BATCH
     )
@@ -69,7 +71,7 @@ def main(order: dict[str, str]) -> None:
         folder / "stream",
         config,
         WriteFence(STREAM, 1, lambda: True),
-        count.told,
+        count.add_outcome,
         lambda: CLOCK,
     )
     stream.start()

@@ -1,4 +1,4 @@
-"""A whole stack of a test's own: folder, ports and command line, as a person would use them."""
+"""A whole stack with its own folder and ports, used through the command line."""
 
 import json
 import os
@@ -25,17 +25,17 @@ from penstock.infra.processes import ProcessManager
 from penstock.platform.control import open_control_store
 
 PENSTOCK = str(Path(sys.executable).with_name("penstock"))
-UP_SECONDS = 240.0
-PATIENCE_SECONDS = 60.0
+UP_TIMEOUT_S = 240.0
+KAFKA_TIMEOUT_S = 60.0
 CODE = Path(penstock.pipelines.__file__).parents[1]
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 PORTS = ("KAFKA__PORT", "KAFKA__CONTROLLER_PORT", "HOST__METRICS_PORT", "DAGSTER__PORT", "DAGSTER__CODE_PORT")
 
 
 @dataclass
 class ScratchStack:
-    """The platform in a folder of its own, on ports that were free."""
+    """A platform in its own folder, on free ports."""
 
     home: Path
     jars: Path
@@ -55,42 +55,42 @@ class ScratchStack:
 
     @property
     def catalog(self) -> Path:
-        """The pipelines of a stack that has its own: a test may change them, and no other sees it."""
+        """The catalog of a stack with its own copy of the pipelines."""
         return self.home.parent / "code" / "penstock" / "pipelines" / "catalog"
 
-    def with_pipelines_of_its_own(self) -> None:
-        """Have everything of the stack run a copy of the pipelines' code; call it before the start."""
+    def copy_pipelines(self) -> None:
+        """Let the stack use a copy of the pipelines' code; call it before the start."""
         copy = self.catalog.parents[1]
         shutil.copytree(CODE, copy, ignore=shutil.ignore_patterns("__pycache__"))
         self.environment["PYTHONPATH"] = str(copy.parent)
 
     @property
     def bootstrap(self) -> str:
-        """Where the broker listens."""
+        """The address of the broker."""
         return f"127.0.0.1:{self.ports['KAFKA__PORT']}"
 
     @property
     def client(self) -> dict[str, str]:
-        """What a client that reads topics is made with."""
+        """The configuration of a Kafka client."""
         return {"bootstrap.servers": self.bootstrap}
 
     @property
     def warehouse(self) -> Path:
-        """Where the tables are."""
+        """The folder of the tables."""
         return self.home / "warehouse"
 
     @property
     def control_url(self) -> str:
-        """Where the control store is."""
+        """The URL of the control store."""
         return f"sqlite:///{self.home}/control.db"
 
     @property
     def ui(self) -> str:
-        """Where Dagster's webserver listens."""
+        """The URL of Dagster's webserver."""
         return f"http://127.0.0.1:{self.ports['DAGSTER__PORT']}"
 
     def run(self, *arguments: str, seconds: float = 60.0) -> subprocess.CompletedProcess[str]:
-        """Run the penstock command, and return what it said and ended with."""
+        """Run the penstock command; return its output and exit code."""
         return subprocess.run(
             [PENSTOCK, *arguments],
             env=self.environment,
@@ -100,35 +100,35 @@ class ScratchStack:
             check=False,
         )
 
-    def must(self, *arguments: str, seconds: float = 60.0) -> str:
-        """Run the penstock command and return its output; what it said is in the failure."""
-        done = self.run(*arguments, seconds=seconds)
-        assert done.returncode == 0, (
-            f"penstock {arguments} ended with {done.returncode}: {done.stderr}{done.stdout}"
+    def run_checked(self, *arguments: str, seconds: float = 60.0) -> str:
+        """Run the penstock command and return its output; fail with both outputs if it fails."""
+        result = self.run(*arguments, seconds=seconds)
+        assert result.returncode == 0, (
+            f"penstock {arguments} ended with {result.returncode}: {result.stderr}{result.stdout}"
         )
-        return done.stdout
+        return result.stdout
 
     def up(self) -> None:
         """Start everything."""
-        self.must("up", seconds=UP_SECONDS)
+        self.run_checked("up", seconds=UP_TIMEOUT_S)
 
     def down(self) -> None:
         """Stop everything."""
-        self.must("down")
+        self.run_checked("down")
 
     def status(self) -> dict[str, Any]:
-        """What `penstock status --json` says, whatever it ends with."""
-        said = self.run("status", "--json").stdout
-        # Nothing is printed while the manager, just killed, does not answer.
-        answer: dict[str, Any] = json.loads(said or '{"healthy": false, "programs": [], "streams": []}')
+        """Return `penstock status --json`, for any exit code."""
+        output = self.run("status", "--json").stdout
+        # Nothing is printed while a killed manager does not answer.
+        answer: dict[str, Any] = json.loads(output or '{"healthy": false, "programs": [], "streams": []}')
         return answer
 
     def table(self, kind: str, name: str) -> pa.Table:
-        """A Delta table as any other reader sees it."""
+        """Read a Delta table."""
         return DeltaTable(self.warehouse / kind / name).to_pyarrow_table()
 
     def records(self, topic: str) -> list[tuple[int, int, bytes, bytes]]:
-        """Every record of a topic, as a plain consumer gets it: partition, offset, key, value."""
+        """Read every record of a topic: partition, offset, key, value."""
         consumer = Consumer(
             {
                 **self.client,
@@ -144,22 +144,22 @@ class ScratchStack:
             consumer.close()
 
     def values(self, topic: str = "sensors") -> list[bytes]:
-        """The values of every record of a topic."""
+        """Read the values of all records of a topic."""
         return [value for _, _, _, value in self.records(topic)]
 
     def pids(self) -> dict[str, int]:
-        """The process of every program, and of the manager."""
+        """Return the process ids of the programs and the manager."""
         try:
             return ProcessManager(self.home / "run", self.home / "logs").list_pids()
         except ProcessManagerError:
             return {}
 
     def ready(self) -> bool:
-        """Whether everything that should run does."""
+        """Whether everything runs as requested."""
         return bool(self.status()["healthy"])
 
     def batch(self, stream: str = "sensor_minute") -> int:
-        """The newest batch of a stream; -1 before the first."""
+        """Return the newest batch of a stream; -1 before the first."""
         store = open_control_store(self.control_url)
         try:
             last = store.read_last_batch(stream)
@@ -168,11 +168,11 @@ class ScratchStack:
         return last.batch_id if last else -1
 
     def state(self, stream: str = "sensor_minute") -> str:
-        """How a stream is doing, as `penstock status` says."""
+        """Return the state of a stream in `penstock status`."""
         return next((str(one["state"]) for one in self.status()["streams"] if one["stream"] == stream), "")
 
     def launch(self, job: str, seconds: float = 120.0, **config: object) -> None:
-        """Launch a job as the README says, and wait until its run has succeeded."""
+        """Launch a job as in the README, and wait until its run succeeds."""
         home, run = str(self.home / "dagster"), str(uuid4())
         options = [
             "-w",
@@ -184,7 +184,7 @@ class ScratchStack:
             "--run-id",
             run,
         ]
-        done = subprocess.run(
+        result = subprocess.run(
             [str(Path(PENSTOCK).with_name("dagster")), "job", "launch", *options],
             env={**self.environment, "DAGSTER_HOME": home},
             capture_output=True,
@@ -192,32 +192,34 @@ class ScratchStack:
             timeout=60,
             check=False,
         )
-        assert done.returncode == 0, done.stderr
-        ended = until(lambda: self._ended(run), seconds, f"run {run} of {job} to end")
-        assert ended == "SUCCESS", f"{job} ended with {ended}: {self.ui}/runs/{run}"
+        assert result.returncode == 0, result.stderr
+        run_status = poll_until(lambda: self._read_final_status(run), seconds, f"run {run} of {job} to end")
+        assert run_status == "SUCCESS", f"{job} ended with {run_status}: {self.ui}/runs/{run}"
 
     def materialized(self, *asset: str) -> int:
-        """When an asset was last materialized, in milliseconds; 0 where it never was."""
+        """Return the time of the last materialization of an asset in ms; 0 if there is none."""
         query = "query($path: [String!]!) {assetOrError(assetKey: {path: $path}) {... on Asset {%s}}}"
-        told = self._asked(query % "assetMaterializations(limit: 1) {timestamp}", path=list(asset))
-        found = told["assetOrError"].get("assetMaterializations", [])
-        return int(found[0]["timestamp"]) if found else 0
+        data = self._query_dagster(query % "assetMaterializations(limit: 1) {timestamp}", path=list(asset))
+        materializations = data["assetOrError"].get("assetMaterializations", [])
+        return int(materializations[0]["timestamp"]) if materializations else 0
 
-    def _ended(self, run: str) -> str | None:
+    def _read_final_status(self, run: str) -> str | None:
         query = "query($id: ID!) {runOrError(runId: $id) {... on Run {status}}}"
-        status = self._asked(query, id=run)["runOrError"]["status"]
+        status = self._query_dagster(query, id=run)["runOrError"]["status"]
         return str(status) if status in ("SUCCESS", "FAILURE", "CANCELED") else None
 
-    def _asked(self, query: str, **variables: object) -> Any:
-        """What Dagster answers to a question in GraphQL."""
-        asked = json.dumps({"query": query, "variables": variables}).encode()
-        wanted = urllib.request.Request(f"{self.ui}/graphql", asked, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(wanted, timeout=30) as answer:
+    def _query_dagster(self, query: str, **variables: object) -> Any:
+        """Send a GraphQL query to Dagster."""
+        started_at = json.dumps({"query": query, "variables": variables}).encode()
+        http_request = urllib.request.Request(
+            f"{self.ui}/graphql", started_at, {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(http_request, timeout=30) as answer:
             return json.load(answer)["data"]
 
     @contextmanager
     def without_feed(self) -> Iterator[None]:
-        """Stop the feed, and only the feed, for a while: whoever looks next wants records to flow."""
+        """Stop the feed inside of the context."""
         self.environment["PENSTOCK_FEED__ENABLED"] = "false"
         try:
             self.up()
@@ -227,8 +229,8 @@ class ScratchStack:
         self.up()
 
     @contextmanager
-    def ended_at_last(self) -> Iterator[None]:
-        """Whatever happens inside, nothing of the stack runs afterwards."""
+    def stopped_on_exit(self) -> Iterator[None]:
+        """Stop the stack at the end of the context, also after errors."""
         try:
             yield
         except BaseException:
@@ -239,30 +241,30 @@ class ScratchStack:
 
 
 def _read_to_the_end(consumer: Consumer, topic: str) -> list[tuple[int, int, bytes, bytes]]:
-    partitions = consumer.list_topics(topic, timeout=PATIENCE_SECONDS).topics[topic].partitions
+    partitions = consumer.list_topics(topic, timeout=KAFKA_TIMEOUT_S).topics[topic].partitions
     consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
-    found, open_partitions = [], set(partitions)
+    messages, open_partitions = [], set(partitions)
     while open_partitions:
-        message = consumer.poll(PATIENCE_SECONDS)
-        assert message is not None, f"{topic} did not answer for {PATIENCE_SECONDS:g} s"
+        message = consumer.poll(KAFKA_TIMEOUT_S)
+        assert message is not None, f"{topic} did not answer for {KAFKA_TIMEOUT_S:g} s"
         if error := message.error():
             assert error.code() == KafkaError._PARTITION_EOF, error
             open_partitions.discard(message.partition())
         else:
-            found.append((message.partition(), message.offset(), message.key(), message.value()))
-    return sorted(found)
+            messages.append((message.partition(), message.offset(), message.key(), message.value()))
+    return sorted(messages)
 
 
-def until(see: Callable[[], Found], seconds: float, what: str) -> Found:
-    """Ask until the answer is true, and return it; fails after so many seconds.
+def poll_until(condition: Callable[[], Result], seconds: float, description: str) -> Result:
+    """Poll until the result is true, and return it; fail after the given time.
 
-    Asks half of the time at most: some questions are commands, which take the processor from what is waited for.
+    It polls half of the time at most: some conditions are commands that compete for the processor.
     """
     deadline = time.monotonic() + seconds
     while True:
-        asked = time.monotonic()
-        if found := see():
-            return found
-        answered = time.monotonic()
-        assert answered < deadline, f"waited {seconds:g} s for {what}, in vain"
-        time.sleep(max(0.2, answered - asked))
+        started_at = time.monotonic()
+        if value := condition():
+            return value
+        finished_at = time.monotonic()
+        assert finished_at < deadline, f"timed out after {seconds:g} s waiting for {description}"
+        time.sleep(max(0.2, finished_at - started_at))

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 NAME = "changing"
-SHARED = '''
+SHARED_MODULE = '''
 from pyspark.sql import DataFrame
 
 
 def measured(frame: DataFrame) -> DataFrame:
-    """Only readings that are {told}."""
-    return frame.where("{told}")
+    """Only readings where {condition}."""
+    return frame.where("{condition}")
 '''
 PIPELINE = """
 from penstock.pipelines.catalog._measured import measured
@@ -26,20 +26,20 @@ changing = (
     .write("changing", mode="latest")
 )
 """
-THERE = "temperature is not null"
-FEWER = "device < 'device-0010'"
+HAS_TEMPERATURE = "temperature is not null"
+FIRST_DEVICES = "device < 'device-0010'"
 
 
-def write(
+def write_pipeline(
     catalog: Path,
-    told: str = THERE,
+    condition: str = HAS_TEMPERATURE,
     key: str = "device",
     outputs: str = "n=count()",
     lateness: str = "1 hour",
 ) -> None:
-    """Write the pipeline's file, and the module that it shares with others; what is as wanted is not touched."""
+    """Write the file of the pipeline and its shared module; unchanged files are not written."""
     texts = {
-        "_measured.py": SHARED.format(told=told),
+        "_measured.py": SHARED_MODULE.format(condition=condition),
         f"{NAME}.py": PIPELINE.format(key=key, outputs=outputs, lateness=lateness),
     }
     for name, text in texts.items():

@@ -1,6 +1,6 @@
-"""Makes the README's picture from the real thing: `python -m tests.platform.whole.picture platform/ui.png`.
+"""Takes the picture of the README: `python -m tests.platform.whole.readme_picture platform/ui.png`.
 
-A stack in a scratch folder runs until Dagster shows a materialization of the stream; then its graph is kept.
+A stack in a scratch folder runs until Dagster shows a materialization of the stream.
 """
 
 import shutil
@@ -10,14 +10,14 @@ from pathlib import Path
 
 from playwright.sync_api import expect, sync_playwright
 from tests.browser import CHROMIUM_ARGUMENTS
-from tests.platform.whole.stack import ScratchStack, until
+from tests.platform.whole.scratch_stack import ScratchStack, poll_until
 
 JARS = Path(__file__).resolve().parents[3] / ".penstock" / "jars"
 SIZE = {"width": 1500, "height": 860}
 
 
-def photograph(stack: ScratchStack, target: Path) -> None:
-    """Wait until the graph has something to show, and keep a picture of it."""
+def take_picture(stack: ScratchStack, target: Path) -> None:
+    """Wait until the graph shows materializations, and save a picture of it."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=list(CHROMIUM_ARGUMENTS)
@@ -32,13 +32,13 @@ def photograph(stack: ScratchStack, target: Path) -> None:
 
 
 def main(target: Path) -> None:
-    """Start, photograph, stop."""
+    """Start a stack, take the picture, and stop the stack."""
     with tempfile.TemporaryDirectory() as scratch:
         stack = ScratchStack(Path(scratch), JARS)
         try:
             stack.up()
-            until(lambda: stack.batch() > 20, 120, "twenty batches")
-            photograph(stack, target)
+            poll_until(lambda: stack.batch() > 20, 120, "twenty batches")
+            take_picture(stack, target)
         finally:
             stack.down()
 

@@ -1,0 +1,144 @@
+"""Changes of a pipeline's file while its stream runs: the table stays exact.
+
+The tests build on each other and run in this order.
+"""
+
+import os
+import signal
+import time
+from math import isclose
+from pathlib import Path
+
+import duckdb
+import pytest
+from tests.platform.whole.changing_pipeline import FIRST_DEVICES, NAME, write_pipeline
+from tests.platform.whole.expected_windows import SETTLE_TIMEOUT_S, parse_readings, wait_for_windows
+from tests.platform.whole.scratch_stack import ScratchStack, poll_until
+
+pytestmark = [pytest.mark.whole, pytest.mark.timeout(300)]
+
+
+@pytest.fixture
+def catalog(running: ScratchStack) -> Path:
+    """The catalog folder of the stack."""
+    return running.catalog
+
+
+def commits_batches(stack: ScratchStack, batches: int = 1) -> bool:
+    """Whether the stream runs and commits more batches."""
+    batch = stack.batch(NAME)
+    return bool(
+        poll_until(
+            lambda: stack.batch(NAME) >= batch + batches and stack.state(NAME) == "running", 60, "batches"
+        )
+    )
+
+
+def plan_upgrade(stack: ScratchStack, *options: str) -> str:
+    return stack.run("stream", "plan-upgrade", NAME, *options).stdout
+
+
+def test_an_upgrade_applies_a_changed_lateness_and_keeps_the_state(
+    running: ScratchStack, catalog: Path
+) -> None:
+    write_pipeline(catalog, outputs="n=count(), warmest=max_('temperature')")
+    running.run_checked("stream", "start", NAME)
+    assert commits_batches(running, 3)
+    write_pipeline(catalog, outputs="n=count(), warmest=max_('temperature')", lateness="30 minutes")
+    assert f"{NAME}.py changed since the start" in running.run("status").stdout
+    assert "compatible" in plan_upgrade(running)
+    running.run_checked("stream", "upgrade", NAME, "--yes")
+    assert "no changes" in plan_upgrade(running)
+    assert commits_batches(running)
+
+
+def test_the_dagster_job_removes_a_column_from_the_state(running: ScratchStack, catalog: Path) -> None:
+    write_pipeline(catalog, outputs="n=count()", lateness="30 minutes")
+    assert "migratable" in plan_upgrade(running)
+    running.launch("stream_upgrade", stream=NAME, accept="migratable")
+    assert "no changes" in plan_upgrade(running)
+    assert commits_batches(running)
+
+
+def test_a_change_of_a_shared_module_is_shown_and_applied(running: ScratchStack, catalog: Path) -> None:
+    write_pipeline(catalog, condition=FIRST_DEVICES, outputs="n=count()", lateness="30 minutes")
+    assert "_measured.py changed since the start" in running.run("status").stdout
+    assert "measured" in plan_upgrade(running)
+    running.run_checked("stream", "restart", NAME)
+    assert "no changes" in plan_upgrade(running)
+    assert commits_batches(running)
+
+
+def test_another_key_needs_a_replay_of_all_records(running: ScratchStack, catalog: Path) -> None:
+    """The replay applies the earlier changes to all records, too."""
+    write_pipeline(
+        catalog, condition=FIRST_DEVICES, key="site", outputs="n=count(), mean=mean('temperature')"
+    )
+    assert "replay" in plan_upgrade(running)
+    running.run_checked("stream", "upgrade", NAME, "--from", "offset:0", "--yes", seconds=180)
+    assert "no changes" in plan_upgrade(running)
+    assert commits_batches(running)
+
+
+def test_a_restarted_host_fails_an_invalid_stream_and_runs_the_others(
+    running: ScratchStack, catalog: Path
+) -> None:
+    original = (catalog / "_measured.py").read_text("utf-8")
+    (catalog / "_measured.py").write_text("import no_such_module\n", "utf-8")
+    batch = running.batch()
+    os.kill(running.pids()["host"], signal.SIGKILL)
+    poll_until(lambda: running.state(NAME) == "failed", 120, "the stream to fail")
+    (stream_status,) = (entry for entry in running.status()["streams"] if entry["stream"] == NAME)
+    assert "No module named 'no_such_module', at line 1 of " in stream_status["health"]["reason"]
+    assert str(catalog / "_measured.py") in stream_status["health"]["reason"]
+    poll_until(lambda: running.batch() > batch + 3, 60, "batches of another stream")
+    (catalog / "_measured.py").write_text(original, "utf-8")
+    assert commits_batches(running), "the changed file restarts it"
+
+
+def test_the_table_equals_the_results_of_the_topic(running: ScratchStack) -> None:
+    with running.without_feed():
+        wait_for_windows(running)
+        deadline = time.monotonic() + SETTLE_TIMEOUT_S
+        while differences := find_differences(compute_expected(running), read_latest(running)):
+            assert time.monotonic() < deadline, f"{len(differences)} rows differ: {differences[:6]}"
+            time.sleep(0.5)
+        arguments = ("--from", "time:2026-01-01T00:00", "--beside", "--name", "beside")
+        running.run_checked("stream", "replay", NAME, *arguments, seconds=180)
+        assert not find_differences(
+            compute_expected(running), read_latest(running, "runs/changing/beside/latest")
+        )
+    running.run_checked("stream", "drain", NAME)
+
+
+Means = dict[tuple[object, ...], float]
+"""The mean of each site and minute, with the number of its records."""
+
+
+def find_differences(entry: Means, other: Means) -> list[tuple[object, ...]]:
+    """List the windows that differ; sums of doubles may differ by rounding."""
+    missing = set(entry) ^ set(other)
+    different = {
+        window
+        for window in set(entry) & set(other)
+        if not isclose(entry[window], other[window], rel_tol=1e-12)
+    }
+    return sorted(missing | different, key=repr)
+
+
+def compute_expected(stack: ScratchStack) -> Means:
+    """Compute the results of the last definition from the topic."""
+    records = parse_readings(stack.values())
+    assert records.num_rows
+    query = f"SELECT site, minute, count(*), avg(temperature) FROM records WHERE {FIRST_DEVICES} GROUP BY ALL"
+    return {tuple(window): mean for *window, mean in duckdb.connect().sql(query).fetchall()}
+
+
+def read_latest(stack: ScratchStack, folder: str = "latest") -> Means:
+    """Read the means of the table."""
+    table = duckdb.from_arrow(stack.table(folder, NAME))
+    rows = table.query("latest", "SELECT site, epoch_ms(window_start), n, mean FROM latest").fetchall()
+    assert rows
+    means = {tuple(window): mean for *window, mean in rows}
+    assert len(rows) == len(means), "a window has two rows"
+    return means
