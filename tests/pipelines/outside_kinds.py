@@ -433,6 +433,107 @@ def json_lines(table: str) -> JsonLines:
     return JsonLines(table)
 '''
 
+AGGREGATES = '''
+"""Two aggregates: one that is computed from all values, and one with a state of its own that can retract."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.aggregates import Accumulator, AccumulatorPart, FieldAggregate, FieldValuesAggregate
+from penstock.engine.columnar import to_numpy
+from penstock.engine.definition.keyword import keyword
+from penstock.engine.definition.predicates import quote_column
+
+
+@dataclass(frozen=True)
+class MostFrequent(FieldValuesAggregate):
+    """The most frequent value; of several ones the earliest."""
+
+    def describe(self, *, panes=False):
+        return f"most frequent {self.field}"
+
+    def result_type(self, context):
+        return context.field_types[self.field]
+
+    def from_values(self, values):
+        counts = Counter(values)
+        return max(counts, key=counts.get, default=None)
+
+
+@keyword("most_frequent")
+def most_frequent(field: str) -> MostFrequent:
+    """Take the most frequent value."""
+    return MostFrequent(field)
+
+
+@dataclass(frozen=True)
+class Checksum(FieldAggregate):
+    """Exclusive or of an integer field: equal for the same values in any order, and its own inverse."""
+
+    @property
+    def visible_fields(self):
+        return ()
+
+    def describe(self, *, panes=False):
+        return f"checksum of {self.field}"
+
+    def result_type(self, context):
+        if not pa.types.is_integer(context.field_types[self.field]):
+            raise context.error(f"{self.field} is no integer", "Use an integer field")
+        return pa.int64()
+
+    def build_accumulator(self, context):
+        name, count_part = f"{context.output}_checksum", context.make_count_part(self.field)
+        sql = f"coalesce(bit_xor(cast({quote_column(self.field)} AS BIGINT)), 0L)"
+
+        def lift(elements):
+            return to_numpy(elements.column(self.field).cast(pa.int64()))
+
+        part = AccumulatorPart(name, sql, pa.int64(), XorMerger(name), lift, 0)
+        parts, result_type = (part, count_part), self.result_type(context)
+        return Accumulator(context.output, result_type, parts, lambda rows: rows[name], count_part.name)
+
+
+@dataclass(frozen=True)
+class XorMerger:
+    name: str
+
+    def merge(self, rows, windows, incoming):
+        np.bitwise_xor.at(rows[self.name], windows, incoming[self.name])
+
+
+@keyword("checksum")
+def checksum(field: str) -> Checksum:
+    """Compute a checksum of an integer field."""
+    return Checksum(field)
+'''
+
+AGGREGATES_REFERENCE = '''
+"""The references of MostFrequent and Checksum, from scratch."""
+
+from functools import reduce
+from operator import xor
+
+from outside_aggregates import Checksum, MostFrequent
+
+from penstock.conformance.reference.aggregates import compute_aggregate, non_null_values, sort_elements
+
+
+@compute_aggregate.register
+def compute_most_frequent(aggregate: MostFrequent, elements):
+    values = non_null_values(aggregate.field, sort_elements(elements, "event_time"))
+    return max(values, key=values.count, default=None)
+
+
+@compute_aggregate.register
+def compute_checksum(aggregate: Checksum, elements):
+    values = non_null_values(aggregate.field, elements)
+    return reduce(xor, values) if values else None
+'''
+
 
 def write_modules(folder: Path, monkeypatch: pytest.MonkeyPatch, **sources: str) -> None:
     """Write modules to a folder and put it on the import path, as long as the test runs."""

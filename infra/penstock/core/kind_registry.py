@@ -10,7 +10,7 @@ from pkgutil import iter_modules
 from typing import Any, Generic, TypeVar
 
 from penstock.core.errors import UnknownKindError
-from penstock.core.names import explain_unknown_name
+from penstock.core.names import explain_unknown_name, with_article
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class KindRegistry(Generic[Kind]):
 
     def _require_kind(self, candidate: Any, reference: str) -> Kind:
         if not self.is_kind(candidate):
-            raise UnknownKindError(f"{reference} is not a {self.noun}. {self.how_to_define}")
+            raise UnknownKindError(f"{reference} is not {with_article(self.noun)}. {self.how_to_define}")
         kind: Kind = candidate
         return kind
 

@@ -39,3 +39,8 @@ def suggest_name(name: str, known_names: Iterable[str]) -> str:
     """Return " Did you mean 'x'?" with the nearest name, for the end of a sentence; empty if none is similar."""
     nearest = find_nearest_name(name, known_names)
     return f" Did you mean {nearest!r}?" if nearest else ""
+
+
+def with_article(noun: str) -> str:
+    """Return a noun with its indefinite article."""
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"

@@ -1,5 +1,7 @@
 """Aggregates of the public API. Names of Python built-ins have a trailing underscore."""
 
+from typing import Any
+
 from penstock.engine.aggregates.collect import collect
 from penstock.engine.aggregates.count import count
 from penstock.engine.aggregates.custom import combine
@@ -13,6 +15,7 @@ from penstock.engine.aggregates.of_input import of
 from penstock.engine.aggregates.quantiles import quantiles
 from penstock.engine.aggregates.sum import sum_
 from penstock.engine.aggregates.top_n import top
+from penstock.stream.keyword_registries import AGGREGATE_KEYWORDS, find_added_keyword
 
 __all__ = [
     "collect",
@@ -29,3 +32,7 @@ __all__ = [
     "sum_",
     "top",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    return find_added_keyword(__name__, name, AGGREGATE_KEYWORDS)

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from penstock.core.errors import UnknownKindError
 from penstock.core.kind_registry import KindRegistry
-from penstock.core.names import suggest_name
+from penstock.core.names import suggest_name, with_article
 from penstock.engine.errors import DefinitionError
 
 KeywordFunction = Callable[..., Any]
@@ -51,7 +51,8 @@ def keyword_registry(
         entry_point_group or f"penstock.{package.rpartition('.')[2]}",
         name_kind,
         is_kind,
-        f"Name a class of this kind, or a function marked with @keyword whose return annotation is a {noun}",
+        "Name a class of this kind, or a function marked with @keyword whose return annotation is "
+        + with_article(noun),
     )
 
 
