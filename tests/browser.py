@@ -1,4 +1,4 @@
-"""How a headless Chromium is started: without a sandbox, a graphics card, or a word to anybody outside."""
+"""Start a headless Chromium without sandbox, graphics card and background requests."""
 
 import shutil
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ CHROMIUM_ARGUMENTS = (
 
 @contextmanager
 def launch_chromium() -> Iterator[Browser]:
-    """Headless Chromium; the test is skipped by name where it is not installed."""
+    """Run headless Chromium; skip the test by name where it is not installed."""
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("chromium is not installed: apt-get install chromium")

@@ -1,4 +1,4 @@
-"""A catalog of pipelines that is a test's own, in the place of the shipped one."""
+"""A catalog of pipelines for a test, in place of the shipped one."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -22,17 +22,17 @@ PIPELINE_TEMPLATE = """
 
 @contextmanager
 def use_test_catalog(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[WriteCatalogFile]:
-    """Yields what writes a file of the catalog; below `../` are modules that can be imported."""
-    inside = folder / "catalog"
-    inside.mkdir()
+    """Yield a function that writes a file of the catalog; modules below `../` can be imported."""
+    catalog_folder = folder / "catalog"
+    catalog_folder.mkdir()
     for owner in (catalog, user_modules):
-        patch.setattr(owner, "CATALOG_FOLDER", inside)
-    patch.setattr(catalog, "__path__", [str(inside)])
+        patch.setattr(owner, "CATALOG_FOLDER", catalog_folder)
+    patch.setattr(catalog, "__path__", [str(catalog_folder)])
     patch.syspath_prepend(str(folder))
-    patch.setattr(sys, "dont_write_bytecode", True)  # two writings within a second are two files
+    patch.setattr(sys, "dont_write_bytecode", True)  # a file may be written twice within a second
 
     def write(name: str, text: str) -> Path:
-        path = inside / name
+        path = catalog_folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(dedent(text), "utf-8")
         return path

@@ -1,4 +1,4 @@
-"""Fixtures that every folder of tests may use: the real broker, and the jars it and Spark run from."""
+"""Fixtures for all tests: a real broker, an object store, and the jars."""
 
 import os
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ from penstock.engine.storage import ObjectStoreConfig, ObjectStorePath, StorageP
 from penstock.infra.jars import ensure_jars
 from penstock.infra.local_broker import LocalBroker
 
-# A Java machine of a test lives for seconds or minutes: compiling quickly is worth more to it than compiling well.
-# Java allots a fifth of its room for code to that, and a session of many tests swept it all the time.
+# A JVM of a test lives for seconds or minutes, so that fast compilation matters more than fast code. The default
+# code cache of the first compiler tier is too small for a session of many tests.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
 
-# How long an example takes says what else the machine does; that a test ends at all is the timeout's business.
+# The time of an example depends on the load of the machine; timeouts limit whole tests.
 settings.register_profile("patient", settings.default, deadline=None)
 settings.load_profile("patient")
 
@@ -32,20 +32,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupScheduling | None:
-    """With `--dist loadgroup`, tests that share something dear stay in one worker."""
+    """With `--dist loadgroup`, tests that share something expensive run in one worker."""
     return GroupScheduling(config, log) if config.option.dist == "loadgroup" else None
 
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WriteCatalogFile]:
-    """Writes files of a catalog that is this test's own."""
-    with use_test_catalog(tmp_path, monkeypatch) as written:
-        yield written
+    """Write files of a catalog for this test."""
+    with use_test_catalog(tmp_path, monkeypatch) as write_file:
+        yield write_file
 
 
 @pytest.fixture(scope="session")
 def jar_directory(pytestconfig: pytest.Config) -> Path:
-    """The jar folder of this checkout: filled once, by whoever needs it first."""
+    """The jar folder of this checkout, filled at the first use."""
     return pytestconfig.rootpath / ".penstock" / "jars"
 
 
@@ -61,7 +61,7 @@ def kafka_jar_paths(jar_directory: Path) -> list[Path]:
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory, kafka_jar_paths: list[Path]) -> Iterator[LocalBroker]:
-    """One broker for the session: leave it running, and take topics of your own names."""
+    """A broker for the session: leave it running, and use your own topic names."""
     with LocalBroker.in_directory(tmp_path_factory.mktemp("broker"), kafka_jar_paths) as running:
         yield running
 
@@ -75,7 +75,7 @@ def own_broker(tmp_path: Path, kafka_jar_paths: list[Path]) -> Iterator[LocalBro
 
 @pytest.fixture(scope="session")
 def object_store() -> Iterator[ObjectStoreConfig]:
-    """One object store for the session, and keys for it: take a prefix of your own."""
+    """An object store for the session, with its keys: use your own prefix."""
     with pytest.MonkeyPatch.context() as patched, run_object_store() as store:
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             patched.setenv(name, "testing")
@@ -85,15 +85,15 @@ def object_store() -> Iterator[ObjectStoreConfig]:
 
 @pytest.fixture
 def bucket(object_store: ObjectStoreConfig) -> ObjectStorePath:
-    """An empty place in an object store."""
+    """An empty prefix in an object store."""
     return ObjectStorePath(f"s3://{TEST_BUCKET}/{uuid4().hex}", object_store)
 
 
 @pytest.fixture(params=["folder", "object store"])
 def somewhere(request: pytest.FixtureRequest, tmp_path: Path) -> StoragePath:
-    """An empty place for tables, of either kind."""
-    place: StoragePath = tmp_path if request.param == "folder" else request.getfixturevalue("bucket")
-    return place
+    """An empty folder or object store prefix for tables."""
+    root: StoragePath = tmp_path if request.param == "folder" else request.getfixturevalue("bucket")
+    return root
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,8 +1,8 @@
-"""Which tests run in one worker, one after the other, and which of them begin first.
+"""The distribution of tests to workers, and their order.
 
-A file is the unit, as its tests may share what a module starts. Files that share something dearer are one group;
-files whose tests share nothing and mostly wait are taken apart. Begun last, a group of minutes would be waited for
-alone, so the longest begin first.
+The tests of a file run in one worker, because they may share module fixtures. Files that share something expensive
+are one group; the tests of files that share nothing and mostly wait are distributed one by one. The longest groups
+start first, so that none of them runs alone at the end.
 """
 
 import pytest
@@ -10,22 +10,22 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 TEST_GROUPS = (
-    # A Spark session is one a process, and takes seconds to start. All tests of Spark together would be the longest
-    # group by far, so there are two.
+    # There is one Spark session per process, and it takes seconds to start. A group of all Spark tests would be by
+    # far the longest, so there are two.
     ("spark", "tests/pipelines/engine/spark/"),
     ("spark and others", "tests/pipelines/"),
     ("spark and others", "tests/quality/"),
     ("spark and others", "tests/platform/whole/test_spark_master.py"),
-    # Two whole platforms at once are more than two cores.
+    # Two cores are too few for two whole platforms.
     ("platform", "tests/platform/whole/"),
-    # Mostly waits for the delays that the provider has between its questions.
+    # Mostly waits for the polling delays of the provider.
     ("aws", "tests/infra/environments/aws/"),
     ("local", "tests/infra/environments/local/"),
     ("compose", "tests/docker/"),
-    # Fifty rounds of it where CI asks for them.
+    # CI runs fifty rounds.
     ("kills", "tests/ingestion/test_killed_producers.py"),
 )
-"""Groups by the beginning of a test's path; the first that fits counts."""
+"""Groups by the prefix of a test's path; the first match counts."""
 
 GROUPS_LONGEST_FIRST = ("platform", "spark", "spark and others", "aws", "compose", "kills", "local")
 
@@ -39,17 +39,19 @@ UNGROUPED_FILES = (
 
 
 def find_group(nodeid: str) -> str:
-    """What is to stay together with this test: a group, its file, or nothing but itself."""
+    """Return the unit of distribution of a test: its group, its file, or itself."""
     path = nodeid.partition("::")[0]
-    named = next((group for group, beginning in TEST_GROUPS if path.startswith(beginning)), path)
-    return nodeid if path in UNGROUPED_FILES else named
+    unit = next((group for group, prefix in TEST_GROUPS if path.startswith(prefix)), path)
+    return nodeid if path in UNGROUPED_FILES else unit
 
 
 def scheduling_key(item: pytest.Item) -> tuple[int, bool]:
-    """Where a test stands: the longest groups first, and in them last what goes on running while others look."""
+    """Sort the longest groups first, and in each the tests that share a running stack last."""
     group = find_group(item.nodeid)
-    place = GROUPS_LONGEST_FIRST.index(group) if group in GROUPS_LONGEST_FIRST else len(GROUPS_LONGEST_FIRST)
-    return place, "running" in getattr(item, "fixturenames", ())
+    position = (
+        GROUPS_LONGEST_FIRST.index(group) if group in GROUPS_LONGEST_FIRST else len(GROUPS_LONGEST_FIRST)
+    )
+    return position, "running" in getattr(item, "fixturenames", ())
 
 
 class GroupScheduling(LoadScopeScheduling):

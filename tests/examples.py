@@ -1,6 +1,6 @@
-"""How many random examples a property is tried on: few in each run, as every run chooses others.
+"""The number of random examples of a property: few in each run, because every run chooses others.
 
-`EXAMPLES=20 make test-plain` tries twenty times as many, for whoever has changed what they are about.
+`EXAMPLES=20 make test-plain` tries twenty times as many.
 """
 
 import os
@@ -9,5 +9,5 @@ EXAMPLES_FACTOR = int(os.environ.get("EXAMPLES", "1"))
 
 
 def scale_examples(count: int) -> int:
-    """So many, times what is asked for."""
+    """Multiply a number of examples by the factor of the run."""
     return count * EXAMPLES_FACTOR

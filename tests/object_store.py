@@ -1,7 +1,7 @@
-"""An object store in a process of its own: moto, which keeps to what S3 promises of conditional requests.
+"""An object store in its own process: moto, with the conditional requests of S3.
 
-`python -m tests.object_store` serves until its standard input ends, and says first where. In the process of a test
-it could not answer: Delta's library waits for it without letting other threads run.
+`python -m tests.object_store` prints its address and serves until its standard input ends. It cannot run in the
+process of a test: Delta's library waits for it without releasing the GIL.
 """
 
 import subprocess
@@ -19,7 +19,7 @@ TEST_REGION = "us-east-1"
 
 @contextmanager
 def run_object_store(log: IO[str] | None = None) -> Iterator[ObjectStoreConfig]:
-    """A store with one empty bucket; `log` gets a line for each request."""
+    """Run a store with one empty bucket; `log` gets a line for each request."""
     command = [sys.executable, "-m", "tests.object_store"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log or subprocess.DEVNULL, text=True

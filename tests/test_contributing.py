@@ -1,4 +1,4 @@
-"""What a contributor runs by hand, before a commit and in CI are the same checks."""
+"""Make, the commit hooks and CI run the same checks."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import yaml
 ROOT = Path(__file__).parents[1]
 
 
-def test_the_hooks_before_a_commit_are_the_checks_of_make() -> None:
+def test_commit_hooks_are_the_checks_of_make() -> None:
     recipe = re.search(r"^check:.*?\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     assert recipe is not None
     tools = re.findall(r"\$\(BIN\)/([\w-]+(?: format --check| check)?)", recipe[1])
@@ -16,7 +16,7 @@ def test_the_hooks_before_a_commit_are_the_checks_of_make() -> None:
     assert [hook["entry"].removeprefix(".venv/bin/") for hook in hooks] == tools
 
 
-def test_the_workflow_runs_what_ci_runs() -> None:
+def test_the_workflow_runs_the_ci_script() -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8"))
     steps = [step.get("run", "") for job in workflow["jobs"].values() for step in job["steps"]]
     assert any(".ci/run" in step for step in steps)

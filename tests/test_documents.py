@@ -1,4 +1,4 @@
-"""What the documents name is there: every link, every path, every module, every command with its options."""
+"""Links, paths, modules, commands and options that documents name exist."""
 
 import re
 import shlex
@@ -34,16 +34,16 @@ def extract_code(document: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
-def test_every_link_leads_somewhere(document: Path) -> None:
+def test_every_link_has_a_target(document: Path) -> None:
     links = MARKDOWN_LINK.findall(
         re.sub(r"```.*?```", "", (ROOT / document).read_text("utf-8"), flags=re.DOTALL)
     )
-    places = [link.partition("#")[0] for link in links if "://" not in link]
-    assert not [place for place in places if not (ROOT / document.parent / place).exists()]
+    paths = [link.partition("#")[0] for link in links if "://" not in link]
+    assert not [path for path in paths if not (ROOT / document.parent / path).exists()]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
-def test_every_path_is_there(document: Path) -> None:
+def test_every_path_exists(document: Path) -> None:
     paths = [
         code for code in extract_code(document) if re.fullmatch(rf"(?:{'|'.join(FOLDERS)})/[\w./-]+", code)
     ]
@@ -51,17 +51,17 @@ def test_every_path_is_there(document: Path) -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
-def test_every_module_and_every_target_of_make_is_there(document: Path) -> None:
+def test_every_module_and_make_target_exists(document: Path) -> None:
     for code in extract_code(document):
         assert not [name for name in PYTHON_MODULE.findall(code) if find_spec(name.rstrip(".")) is None]
-        made = (ROOT / "Makefile").read_text("utf-8")
+        makefile = (ROOT / "Makefile").read_text("utf-8")
         assert not [
-            name for name in MAKE_TARGET.findall(code) if not re.search(rf"^{name}:", made, re.MULTILINE)
+            name for name in MAKE_TARGET.findall(code) if not re.search(rf"^{name}:", makefile, re.MULTILINE)
         ]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
-def test_every_command_is_one_that_there_is(document: Path) -> None:
+def test_every_command_exists(document: Path) -> None:
     for code in extract_code(document):
         for call in PENSTOCK_COMMAND.findall(code):
             if not PLACEHOLDER.search(call.partition("#")[0]):
@@ -69,19 +69,19 @@ def test_every_command_is_one_that_there_is(document: Path) -> None:
 
 
 def check_command_exists(call: str) -> None:
-    """See that a call names a command that there is, and options that it has."""
-    words = iter(shlex.split(call, comments=True))
+    """Check that a call names an existing command and its options."""
+    arguments = iter(shlex.split(call, comments=True))
     command: click.Command = penstock
     context = click.Context(command)
-    for word in words:
+    for word in arguments:
         if not isinstance(command, click.Group):
             break
-        found = command.get_command(context, word)
-        assert found is not None, f"{call}: there is no {word!r}"
-        command = found
-    has = {name for each in command.get_params(context) for name in (*each.opts, *each.secondary_opts)} | {
-        "--help"
-    }
-    assert not [word for word in shlex.split(call, comments=True) if word[:2] == "--" and word not in has], (
-        call
-    )
+        subcommand = command.get_command(context, word)
+        assert subcommand is not None, f"{call}: there is no {word!r}"
+        command = subcommand
+    options = {
+        name for option in command.get_params(context) for name in (*option.opts, *option.secondary_opts)
+    } | {"--help"}
+    assert not [
+        word for word in shlex.split(call, comments=True) if word[:2] == "--" and word not in options
+    ], call

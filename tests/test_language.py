@@ -1,4 +1,4 @@
-"""The language of the project: the words that GLOSSARY.md replaces are in no name and in no message."""
+"""The words that GLOSSARY.md replaces are in no name, message and page."""
 
 import ast
 import re
@@ -53,7 +53,7 @@ def parse(file: Path) -> ast.Module:
     return ast.parse(file.read_text("utf-8"))
 
 
-def place(file: Path, line: int) -> str:
+def locate(file: Path, line: int) -> str:
     return f"{file.relative_to(ROOT)}:{line}"
 
 
@@ -61,7 +61,7 @@ def snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().strip("_")
 
 
-def definitions(tree: ast.Module) -> Iterator[tuple[str, int]]:
+def iter_definitions(tree: ast.Module) -> Iterator[tuple[str, int]]:
     """Names of functions and classes, and of their parameters."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -70,40 +70,40 @@ def definitions(tree: ast.Module) -> Iterator[tuple[str, int]]:
             yield node.arg, node.lineno
 
 
-def texts(tree: ast.Module) -> Iterator[tuple[str, int]]:
+def iter_texts(tree: ast.Module) -> Iterator[tuple[str, int]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value, node.lineno
 
 
 def test_no_function_class_or_parameter_is_a_bare_participle_or_pronoun() -> None:
-    wrong = [
-        f"{place(file, line)} {name}"
+    violations = [
+        f"{locate(file, line)} {name}"
         for file in SOURCES
-        for name, line in definitions(parse(file))
+        for name, line in iter_definitions(parse(file))
         if snake_case(name) in BANNED_NAMES or BANNED_WORDS.search(snake_case(name))
     ]
-    assert not wrong, "\n".join(wrong)
+    assert not violations, "\n".join(violations)
 
 
 def test_no_text_in_the_source_uses_a_word_that_the_glossary_replaces() -> None:
-    wrong = [
-        f"{place(file, line)} {found.group(0)!r}"
+    violations = [
+        f"{locate(file, line)} {match.group(0)!r}"
         for file in SOURCES
-        for text, line in texts(parse(file))
-        if (found := BANNED_PHRASES.search(text))
+        for text, line in iter_texts(parse(file))
+        if (match := BANNED_PHRASES.search(text))
     ]
-    assert not wrong, "\n".join(wrong)
+    assert not violations, "\n".join(violations)
 
 
-def test_no_page_and_no_declaration_uses_such_a_word() -> None:
-    wrong = [
-        f"{place(file, number)} {found.group(0)!r}"
+def test_no_page_uses_a_word_that_the_glossary_replaces() -> None:
+    violations = [
+        f"{locate(file, number)} {match.group(0)!r}"
         for file in DOCUMENTS
         for number, line in enumerate(file.read_text("utf-8").splitlines(), 1)
-        if (found := BANNED_PHRASES.search(line))
+        if (match := BANNED_PHRASES.search(line))
     ]
-    assert not wrong, "\n".join(wrong)
+    assert not violations, "\n".join(violations)
 
 
 def test_no_two_public_classes_share_a_name() -> None:
@@ -111,12 +111,12 @@ def test_no_two_public_classes_share_a_name() -> None:
     for file in SOURCES:
         for node in parse(file).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append(place(file, node.lineno))
-    shared = {name: where for name, where in places.items() if len(where) > 1}
+                places[node.name].append(locate(file, node.lineno))
+    shared = {name: locations for name, locations in places.items() if len(locations) > 1}
     assert not shared
 
 
-def test_subjects_of_commits_fit_into_a_line_since_the_rule() -> None:
+def test_subjects_of_commits_have_at_most_72_characters() -> None:
     log = subprocess.run(["git", "log", "--format=%s"], cwd=ROOT, capture_output=True, text=True, check=False)
     subjects = log.stdout.splitlines()
     if RULE_SINCE not in subjects:

@@ -29,7 +29,7 @@ def test_waits_beside_detached_processes():
 
 
 @pytest.mark.parametrize("workers", ["0", "1"])
-def test_nothing_is_left_of_a_pytest_run_that_is_killed(workers: str, tmp_path: Path) -> None:
+def test_a_killed_test_run_leaves_no_process(workers: str, tmp_path: Path) -> None:
     (tmp_path / "test_detaching.py").write_text(DETACHING_TEST)
     root = str(Path(__file__).resolve().parents[1])
     environment = {**os.environ, "PYTHONPATH": f"{root}:{os.environ.get('PYTHONPATH', '')}"}

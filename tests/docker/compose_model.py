@@ -1,4 +1,4 @@
-"""The part of the compose format that our file uses; a name that is not here is a typing error in it."""
+"""The part of the compose format that our file uses; any other name is an error."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ Image = Annotated[str, Field(pattern=r"^(penstock/[a-z]+|postgres:\d+\.\d+-[a-z]
 LoopbackPort = Annotated[str, Field(pattern=r"^127\.0\.0\.1:\d+:\d+$")]
 
 
-class Strict(BaseModel):
+class StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Build(Strict):
+class Build(StrictModel):
     context: Literal[".."]
     dockerfile: Annotated[str, Field(pattern=r"^docker/[a-z]+\.Dockerfile$")]
 
 
-class Dependency(Strict):
+class Dependency(StrictModel):
     condition: Literal["service_healthy", "service_completed_successfully"]
 
 
-class Health(Strict):
+class Health(StrictModel):
     test: Annotated[list[str], Field(min_length=2)]
     interval: Duration
     timeout: Duration
@@ -34,11 +34,11 @@ class Health(Strict):
     start_period: Duration
 
 
-class Deploy(Strict):
+class Deploy(StrictModel):
     replicas: Annotated[int, Field(ge=1)]
 
 
-class Service(Strict):
+class Service(StrictModel):
     image: Image
     build: Build | None = None
     command: list[str] | None = None
@@ -59,20 +59,20 @@ class Service(Strict):
     stop_grace_period: Duration | None = None
 
 
-class Nothing(Strict):
-    """A volume with the engine's own settings."""
+class DefaultVolume(StrictModel):
+    """A volume with default settings."""
 
 
-class Secret(Strict):
+class Secret(StrictModel):
     file: Annotated[str, Field(pattern=r"^secrets/[a-z_]+$")]
 
 
 class Compose(BaseModel):
-    """The whole file. Names that begin with x- are the format's own place for shared parts."""
+    """The whole file. Names that start with x- are shared parts."""
 
     model_config = ConfigDict(extra="allow")
 
     name: Literal["penstock"]
     services: dict[str, Service]
-    volumes: dict[str, Nothing]
+    volumes: dict[str, DefaultVolume]
     secrets: dict[str, Secret]

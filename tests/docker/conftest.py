@@ -1,4 +1,4 @@
-"""The compose file, read strictly."""
+"""The compose file, validated."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Every command of the compose file, run outside a container: names become addresses of this machine.
+"""Every command of the compose file, run without containers.
 
-Nothing is replaced but names, ports and folders; what is tested is what a container would run, with its
-health checks, until a row that was fed in stands in a table.
+Only names, ports and folders are replaced by those of this machine. The commands run with their health checks
+until tables have rows of the feed.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from penstock.infra.ports import find_free_ports
 pytestmark = [pytest.mark.whole, pytest.mark.timeout(420)]
 
 ROOT = Path(__file__).parents[2]
-READY_SECONDS = 150
+READY_TIMEOUT_S = 150
 BROKERS = ("kafka-1", "kafka-2", "kafka-3")
 
 
 @dataclass
-class Machine:
-    """This machine in the place of the containers' network and file systems."""
+class ContainerlessStack:
+    """This machine in place of the network and file systems of the containers."""
 
     folder: Path
     jars: Path
@@ -47,10 +47,12 @@ class Machine:
 
     def __post_init__(self) -> None:
         names = [f"{broker}:{port}" for broker in BROKERS for port in (9092, 9093)]
-        others = ["spark-master:7077", "8080", "8081", "4000", "3000", "9464"]
-        ports = dict(zip([*names, *others], map(str, find_free_ports(len(names) + len(others))), strict=True))
+        other_names = ["spark-master:7077", "8080", "8081", "4000", "3000", "9464"]
+        ports = dict(
+            zip([*names, *other_names], map(str, find_free_ports(len(names) + len(other_names))), strict=True)
+        )
         self.ports = ports
-        self.words = {
+        self.replacements = {
             **{name: f"127.0.0.1:{port}" for name, port in ports.items() if ":" in name},
             "code:4000": f"127.0.0.1:{ports['4000']}",
             "webserver:3000": f"127.0.0.1:{ports['3000']}",
@@ -63,7 +65,7 @@ class Machine:
             "/opt/penstock/dagster": str(self.folder / "dagster"),
             "/tmp/": f"{self.folder}/tmp/",
         }
-        self.whole_words = {
+        self.whole_replacements = {
             **{name: port for name, port in ports.items() if ":" not in name},
             "spark-master": "127.0.0.1",
             "7077": ports["spark-master:7077"],
@@ -72,13 +74,13 @@ class Machine:
             "python": sys.executable,
         }
 
-    def here(self, text: str, service: str) -> str:
-        """A word of a command or of the environment, as it is on this machine."""
-        if text in self.whole_words:
-            return self.whole_words[text]
-        places = {**self.words, "/var/lib/penstock": str(self.volume(service))}
-        names = "|".join(re.escape(name) for name in sorted(places, key=len, reverse=True))
-        return re.sub(names, lambda found: places[found[0]], text)
+    def localize(self, text: str, service: str) -> str:
+        """Replace names, ports and folders of containers by those of this machine."""
+        if text in self.whole_replacements:
+            return self.whole_replacements[text]
+        local_names = {**self.replacements, "/var/lib/penstock": str(self.volume(service))}
+        names = "|".join(re.escape(name) for name in sorted(local_names, key=len, reverse=True))
+        return re.sub(names, lambda match: local_names[match[0]], text)
 
     def volume(self, service: str) -> Path:
         mounts = self.compose.services[service].volumes
@@ -88,24 +90,31 @@ class Machine:
 
     def environment(self, name: str) -> dict[str, str]:
         service = self.compose.services[name]
-        kept = {
+        inherited = {
             key: value
             for key, value in os.environ.items()
             if not key.startswith(("PENSTOCK_", "PG", "DAGSTER"))
         }
-        services = self.compose.services  # a variable that holds a service's name means its address
-        told = {
-            key: "127.0.0.1" if value in services else self.here(value, name)
+        services = self.compose.services  # the name of a service stands for its address
+        variables = {
+            key: "127.0.0.1" if value in services else self.localize(value, name)
             for key, value in service.environment.items()
         }
-        path = f"{Path(sys.executable).parent}:{kept['PATH']}"
+        path = f"{Path(sys.executable).parent}:{inherited['PATH']}"
         image = {"DAGSTER_HOME": str(self.folder / "dagster"), "DAGSTER_DISABLE_TELEMETRY": "1"}
-        return {**kept, **image, **told, "PATH": path, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONUNBUFFERED": "1"}
+        return {
+            **inherited,
+            **image,
+            **variables,
+            "PATH": path,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "PYTHONUNBUFFERED": "1",
+        }
 
     def entry(self, name: str) -> list[str]:
-        what, *words = self.compose.services[name].command or []
-        here = [self.here(word, name) for word in words]
-        return [sys.executable, "-m", "penstock.infra.container", what, *here]
+        program, *arguments = self.compose.services[name].command or []
+        localized = [self.localize(word, name) for word in arguments]
+        return [sys.executable, "-m", "penstock.infra.container", program, *localized]
 
     def log(self, name: str) -> Path:
         return self.folder / f"{name}.log"
@@ -125,46 +134,51 @@ class Machine:
     def healthy(self, name: str) -> bool:
         check = self.compose.services[name].healthcheck
         assert check is not None
-        command = [self.here(word, name) for word in check.test[1:]]
-        done = subprocess.run(
+        command = [self.localize(word, name) for word in check.test[1:]]
+        result = subprocess.run(
             command, env=self.environment(name), cwd=self.folder, capture_output=True, check=False
         )
-        return done.returncode == 0
+        return result.returncode == 0
 
     def wait_healthy(self, *names: str) -> None:
         for name in names:
             self.wait(lambda name=name: self.healthy(name), name, name)  # type: ignore[misc]
 
-    def wait(self, true: Callable[[], object], what: str, name: str) -> None:
-        """Ask half of the time at most: a question is a command, which takes time of what is waited for."""
-        deadline = time.monotonic() + READY_SECONDS
+    def wait(self, condition: Callable[[], object], description: str, name: str) -> None:
+        """Wait for a condition; poll half of the time at most, as conditions are commands."""
+        deadline = time.monotonic() + READY_TIMEOUT_S
         while True:
-            asked = time.monotonic()
-            if true():
+            started_at = time.monotonic()
+            if condition():
                 return
-            answered = time.monotonic()
-            assert self.running[name].poll() is None, f"{what}: {name} ended\n{self.end_of_log(name)}"
-            assert answered < deadline, f"{what}: not in time\n{self.end_of_log(name)}"
-            time.sleep(max(0.5, answered - asked))
+            finished_at = time.monotonic()
+            assert self.running[name].poll() is None, (
+                f"{description}: {name} ended\n{self.read_log_tail(name)}"
+            )
+            assert finished_at < deadline, f"{description}: not in time\n{self.read_log_tail(name)}"
+            time.sleep(max(0.5, finished_at - started_at))
 
-    def end_of_log(self, name: str) -> str:
+    def read_log_tail(self, name: str) -> str:
         return "\n".join(self.log(name).read_text("utf-8", "replace").splitlines()[-30:])
 
-    def end(self) -> None:
-        """End all of it as compose does: what depends on others first."""
+    def stop_all(self) -> None:
+        """Stop all services as compose does: dependent ones first."""
         for names in (("feed", "host"), tuple(self.running)):
-            self._end([self.running[name] for name in names if name in self.running])
+            self._stop([self.running[name] for name in names if name in self.running])
 
-    def _end(self, processes: list[subprocess.Popen[bytes]]) -> None:
-        family = []
+    def _stop(self, processes: list[subprocess.Popen[bytes]]) -> None:
+        processes_to_stop = []
         for process in processes:
             if process.poll() is None:
-                family += [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+                processes_to_stop += [
+                    psutil.Process(process.pid),
+                    *psutil.Process(process.pid).children(recursive=True),
+                ]
                 process.send_signal(signal.SIGTERM)
-        _, left = psutil.wait_procs(family, timeout=20)
-        for one in left:
-            one.kill()
-        psutil.wait_procs(left, timeout=10)
+        _, remaining = psutil.wait_procs(processes_to_stop, timeout=20)
+        for process in remaining:
+            process.kill()
+        psutil.wait_procs(remaining, timeout=10)
         for process in processes:
             process.wait(10)
 
@@ -175,74 +189,74 @@ def machine(
     compose: Compose,
     postgres: Postgres,  # noqa: F811  the fixture that was imported above
     pytestconfig: pytest.Config,
-) -> Iterator[Machine]:
+) -> Iterator[ContainerlessStack]:
     folder = tmp_path_factory.mktemp("machine")
     databases = postgres.database("compose"), postgres.database("dagster")
-    made = Machine(folder, pytestconfig.rootpath / ".penstock" / "jars", compose, *databases)
+    stack = ContainerlessStack(folder, pytestconfig.rootpath / ".penstock" / "jars", compose, *databases)
     (folder / "control_store").write_text("not asked for here\n")
     shutil.copytree(ROOT / "docker" / "dagster", folder / "dagster")
     instance = folder / "dagster" / "dagster.yaml"
     instance.write_text(instance.read_text().replace("/tmp/", f"{folder}/tmp/"))
-    yield made
-    made.end()
+    yield stack
+    stack.stop_all()
 
 
-def test_the_brokers_form_a_cluster(machine: Machine) -> None:
+def test_the_brokers_form_a_cluster(machine: ContainerlessStack) -> None:
     from confluent_kafka.admin import AdminClient
 
     machine.start(*BROKERS)
     machine.wait_healthy(*BROKERS)
-    client = AdminClient({"bootstrap.servers": machine.words["kafka-1:9092"], "log_level": 0})
+    client = AdminClient({"bootstrap.servers": machine.replacements["kafka-1:9092"], "log_level": 0})
     machine.wait(lambda: len(client.list_topics(timeout=10).brokers) == 3, "three brokers", "kafka-1")
 
 
 @pytest.mark.parametrize("name", ["topics", "streams"])
-def test_what_prepares_the_rest_comes_to_its_end(machine: Machine, name: str) -> None:
+def test_setup_commands_succeed(machine: ContainerlessStack, name: str) -> None:
     machine.start(name)
-    assert machine.running[name].wait(90) == 0, machine.end_of_log(name)
+    assert machine.running[name].wait(90) == 0, machine.read_log_tail(name)
 
 
-def test_spark_gets_its_worker(machine: Machine) -> None:
+def test_the_spark_worker_joins_the_master(machine: ContainerlessStack) -> None:
     machine.start("spark-master")
     machine.wait_healthy("spark-master")
     machine.start("spark-worker")
     machine.wait_healthy("spark-worker")
 
 
-def test_dagster_shows_its_pages(machine: Machine) -> None:
+def test_dagster_programs_become_healthy(machine: ContainerlessStack) -> None:
     machine.start("code")
     machine.wait_healthy("code")
     machine.start("webserver", "daemon")
     machine.wait_healthy("webserver", "daemon")
 
 
-def test_what_is_fed_in_stands_in_the_tables(machine: Machine) -> None:
+def test_fed_records_are_in_the_tables(machine: ContainerlessStack) -> None:
     machine.start("feed", "host")
     machine.wait_healthy("host")
 
     def rows(*table: str) -> int:
-        look = [sys.executable, "-m", "penstock.platform.cli", "table", "show", *table, "--json"]
-        done = subprocess.run(
-            look,
+        command = [sys.executable, "-m", "penstock.platform.cli", "table", "show", *table, "--json"]
+        result = subprocess.run(
+            command,
             env=machine.environment("host"),
             cwd=machine.folder,
             capture_output=True,
             text=True,
             check=False,
         )
-        return len(json.loads(done.stdout)) if done.returncode == 0 else 0
+        return len(json.loads(result.stdout)) if result.returncode == 0 else 0
 
     machine.wait(lambda: rows("sensor_minute"), "rows of results", "host")
     machine.wait(lambda: rows("sensors", "--kind", "raw"), "rows of the archive", "host")
 
 
-def test_a_run_of_dagster_starts_spark_where_the_code_server_is(machine: Machine) -> None:
-    """A backfill, launched as a person would, queued by the daemon, run by the code server on the host's image."""
+def test_a_dagster_run_starts_spark_at_the_code_server(machine: ContainerlessStack) -> None:
+    """Launch a backfill, which the daemon queues and the code server runs."""
     yesterday = (datetime.now(UTC) - timedelta(days=1)).date().isoformat()
     launch = ["dagster", "job", "launch", "-w", str(machine.folder / "dagster" / "workspace.yaml")]
-    what = ["-j", "backfill_sensor_minute", "--tags", json.dumps({"dagster/partition": yesterday})]
+    options = ["-j", "backfill_sensor_minute", "--tags", json.dumps({"dagster/partition": yesterday})]
     launched = subprocess.run(
-        [*launch, *what],
+        [*launch, *options],
         env=machine.environment("code"),
         cwd=machine.folder,
         capture_output=True,
@@ -252,19 +266,21 @@ def test_a_run_of_dagster_starts_spark_where_the_code_server_is(machine: Machine
     assert launched.returncode == 0, launched.stderr
 
     store = create_engine(machine.dagster.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool)
-    asked = text("SELECT status FROM runs WHERE pipeline_name = 'backfill_sensor_minute'")
+    started_at = text("SELECT status FROM runs WHERE pipeline_name = 'backfill_sensor_minute'")
 
-    def ended() -> str | None:
+    def read_final_status() -> str | None:
         with store.connect() as connection:
-            (status,) = connection.execute(asked).scalars()
+            (status,) = connection.execute(started_at).scalars()
         return str(status) if status in ("SUCCESS", "FAILURE") else None
 
-    machine.wait(ended, "the end of the run", "code")
-    assert ended() == "SUCCESS", machine.end_of_log("code")
+    machine.wait(read_final_status, "the end of the run", "code")
+    assert read_final_status() == "SUCCESS", machine.read_log_tail("code")
 
 
-def test_every_command_was_run(machine: Machine) -> None:
-    ours: dict[str, Service] = {name: one for name, one in machine.compose.services.items() if one.command}
-    assert machine.running.keys() == ours.keys()
-    still = {name for name, process in machine.running.items() if process.poll() is None}
-    assert still == ours.keys() - {"topics", "streams"}
+def test_every_command_was_run(machine: ContainerlessStack) -> None:
+    services: dict[str, Service] = {
+        name: service for name, service in machine.compose.services.items() if service.command
+    }
+    assert machine.running.keys() == services.keys()
+    running = {name for name, process in machine.running.items() if process.poll() is None}
+    assert running == services.keys() - {"topics", "streams"}

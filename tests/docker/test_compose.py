@@ -1,4 +1,4 @@
-"""The compose file: its form, and what holds for every service in it."""
+"""The format of the compose file, and rules for its services."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tests.docker.compose_model import Compose
 from penstock.platform.settings import Settings
 
 DOCKER = Path(__file__).parents[2] / "docker"
-ENDS = {"streams", "topics"}
-"""Done when they end: they need no health check."""
-FEEDS = {"feed"}
-"""They listen nowhere: that they run is all that can be asked."""
+ONE_TIME_SERVICES = {"streams", "topics"}
+"""Services that end: they need no health check."""
+SERVICES_WITHOUT_PORT = {"feed"}
+"""Services without a port: they have no health check."""
 
 
-def test_it_is_the_whole_platform(compose: Compose) -> None:
+def test_the_file_has_every_service(compose: Compose) -> None:
     assert set(compose.services) == {
         *("kafka-1", "kafka-2", "kafka-3", "spark-master", "spark-worker", "postgres"),
         *("code", "webserver", "daemon", "topics", "streams", "host", "feed"),
@@ -28,34 +28,34 @@ def test_it_is_the_whole_platform(compose: Compose) -> None:
     assert worker.replicas == 2
 
 
-def test_it_has_the_form_that_the_format_publishes() -> None:
-    """The format's own schema; ours, which the other tests read the file with, is narrower."""
+def test_the_file_matches_the_published_schema() -> None:
+    """Check the published schema of the format; the model of these tests is narrower."""
     checker = str(Path(sys.executable).with_name("check-jsonschema"))
-    words = ["--builtin-schema", "vendor.compose-spec", str(DOCKER / "compose.yaml")]
-    said = subprocess.run([checker, *words], capture_output=True, text=True, check=False)
-    assert said.returncode == 0, said.stdout + said.stderr
+    arguments = ["--builtin-schema", "vendor.compose-spec", str(DOCKER / "compose.yaml")]
+    result = subprocess.run([checker, *arguments], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_nothing_but_shared_parts_is_unknown_to_the_format(compose: Compose) -> None:
+def test_unknown_top_level_names_are_shared_parts(compose: Compose) -> None:
     assert all(name.startswith("x-") for name in compose.model_extra or {})
 
 
-def test_every_service_that_stays_has_a_health_check(compose: Compose) -> None:
-    without = {name for name, service in compose.services.items() if service.healthcheck is None}
-    assert without == ENDS | FEEDS
+def test_every_long_running_service_has_a_health_check(compose: Compose) -> None:
+    without_check = {name for name, service in compose.services.items() if service.healthcheck is None}
+    assert without_check == ONE_TIME_SERVICES | SERVICES_WITHOUT_PORT
 
 
-def test_what_a_service_waits_for_is_there_and_can_become_so(compose: Compose) -> None:
+def test_dependencies_exist_and_can_be_met(compose: Compose) -> None:
     for name, service in compose.services.items():
         for other, dependency in service.depends_on.items():
-            needed = compose.services[other]
+            required = compose.services[other]
             if dependency.condition == "service_healthy":
-                assert needed.healthcheck is not None, f"{name} waits for {other}"
+                assert required.healthcheck is not None, f"{name} waits for {other}"
             else:
-                assert other in ENDS, f"{name} waits for {other}"
+                assert other in ONE_TIME_SERVICES, f"{name} waits for {other}"
 
 
-def test_our_containers_may_do_as_little_as_possible(compose: Compose) -> None:
+def test_own_containers_have_minimal_privileges(compose: Compose) -> None:
     for name, service in compose.services.items():
         assert "no-new-privileges:true" in service.security_opt, name
         if service.build is not None:
@@ -64,7 +64,7 @@ def test_our_containers_may_do_as_little_as_possible(compose: Compose) -> None:
             assert service.init, name
 
 
-def test_only_dagsters_pages_are_published_and_only_to_this_machine(compose: Compose) -> None:
+def test_only_the_webserver_is_published_on_loopback(compose: Compose) -> None:
     published = {name: service.ports for name, service in compose.services.items() if service.ports}
     assert published == {"webserver": ["127.0.0.1:3000:3000"]}
 
@@ -81,37 +81,37 @@ def test_volumes_and_secrets_are_declared_and_used(compose: Compose) -> None:
     assert used == set(compose.secrets)
 
 
-def test_the_streams_of_a_fresh_stack_run_here_too(compose: Compose) -> None:
+def test_the_default_streams_are_started(compose: Compose) -> None:
     command = compose.services["streams"].command or []
     assert tuple(command[command.index("start") + 1 : command.index("--wait")]) == (
         Settings.model_fields["streams"].default
     )
 
 
-def test_all_that_is_ours_has_the_same_home(compose: Compose) -> None:
-    """The registry of schemas is in it: who registers them and who reads by them must mean the same one."""
-    ours = {name for name, service in compose.services.items() if "PENSTOCK_HOME" in service.environment}
+def test_services_share_one_home(compose: Compose) -> None:
+    """The schema registry is in the home: all services must use the same one."""
+    with_home = {name for name, service in compose.services.items() if "PENSTOCK_HOME" in service.environment}
     homes = {
         name for name, service in compose.services.items() if service.volumes == ["home:/var/lib/penstock"]
     }
     assert homes == {"topics", "feed", "host", "code", "spark-worker"}
-    assert ours - homes == {"streams"}, "it writes to the control store alone"
+    assert with_home - homes == {"streams"}, "it uses only the control store"
 
 
-def test_what_java_unpacks_into_tmp_can_be_loaded_from_there(compose: Compose) -> None:
-    """An engine's tmpfs is noexec where nothing else is said; zstd and snappy come as libraries to be unpacked."""
+def test_tmp_allows_execution_of_unpacked_libraries(compose: Compose) -> None:
+    """A tmpfs is noexec by default, but zstd and snappy unpack libraries into it."""
     for name, service in compose.services.items():
         assert service.tmpfs == ([] if name == "postgres" else ["/tmp:exec"]), name
 
 
-def test_whoever_runs_jobs_can_start_spark(compose: Compose) -> None:
-    """Runs are children of the code server: they need the host's Java, jars and packages, and its places."""
+def test_the_code_server_has_the_spark_settings_of_the_host(compose: Compose) -> None:
+    """Runs are children of the code server: they need Java, jars, packages and settings of the host."""
     code, host = compose.services["code"], compose.services["host"]
     assert code.image == host.image == "penstock/host"
-    told = {
+    host_variables = {
         name: value for name, value in host.environment.items() if not name.startswith("PENSTOCK_SPARK__")
     }
-    assert told.items() <= code.environment.items()
+    assert host_variables.items() <= code.environment.items()
 
 
 def test_no_secret_is_in_the_file(compose: Compose) -> None:
@@ -122,19 +122,19 @@ def test_no_secret_is_in_the_file(compose: Compose) -> None:
             assert "@" not in value or ":" not in value.split("//")[1].split("@")[0], value
 
 
-def test_every_image_is_built_from_a_file_that_is_there(compose: Compose) -> None:
-    built = {service.build.dockerfile for service in compose.services.values() if service.build}
-    assert built == {f"docker/{path.name}" for path in DOCKER.glob("*.Dockerfile")}
+def test_every_image_has_its_dockerfile(compose: Compose) -> None:
+    dockerfiles = {service.build.dockerfile for service in compose.services.values() if service.build}
+    assert dockerfiles == {f"docker/{path.name}" for path in DOCKER.glob("*.Dockerfile")}
 
 
-def test_brokers_agree_on_who_votes(compose: Compose) -> None:
+def test_brokers_have_the_same_voters(compose: Compose) -> None:
     commands = [compose.services[f"kafka-{node}"].command or [] for node in (1, 2, 3)]
     voters = {command[command.index("--voters") + 1] for command in commands}
     assert voters == {"1@kafka-1:9093,2@kafka-2:9093,3@kafka-3:9093"}
     assert len({command[command.index("--cluster") + 1] for command in commands}) == 1
 
 
-def test_dagster_finds_its_code_where_the_code_server_listens(compose: Compose) -> None:
+def test_the_workspace_has_the_address_of_the_code_server(compose: Compose) -> None:
     workspace = yaml.safe_load((DOCKER / "dagster" / "workspace.yaml").read_text("utf-8"))
     server = workspace["load_from"][0]["grpc_server"]
     environment = compose.services["webserver"].environment
@@ -144,7 +144,7 @@ def test_dagster_finds_its_code_where_the_code_server_listens(compose: Compose) 
     assert command[command.index("--location-name") + 1] == server["location_name"]
 
 
-def test_dagster_and_the_control_store_have_a_database_each(compose: Compose) -> None:
+def test_dagster_and_the_control_store_have_separate_databases(compose: Compose) -> None:
     environment = compose.services["code"].environment
     assert environment["PENSTOCK_CONTROL_URL"].rpartition("/")[2] == "penstock"
     assert environment["PENSTOCK_DAGSTER__STORAGE_URL"].rpartition("/")[2] == "dagster"
