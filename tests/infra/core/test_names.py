@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.core.names import explain_unknown_name, find_nearest_name
+from penstock.core.names import explain_unknown_name, find_nearest_name, with_article
 
 STREAMS = ["sensor_minute", "sensor_hour", "hashtags", "funnel", "trending", "word_count"]
 
@@ -42,3 +42,7 @@ def test_a_long_list_without_a_command_is_not_printed() -> None:
     assert explain_unknown_name("stream", "xyz", STREAMS) == (
         "there is no stream 'xyz', and none of the 6 known names is similar"
     )
+
+
+def test_a_noun_gets_its_article() -> None:
+    assert [with_article(noun) for noun in ("aggregate", "sink")] == ["an aggregate", "a sink"]
