@@ -1,4 +1,4 @@
-"""Kafka's own command-line tools, from the jars of the lock: what a course types as `kafka-console-producer.sh`.
+"""Kafka's own command-line tools, from the jars of the lock: such as `kafka-console-producer.sh`.
 
 `python -m penstock.infra.kafka_tools ConsoleProducer --bootstrap-server 127.0.0.1:9092 --topic avg`
 """

@@ -48,3 +48,30 @@ def test_partitions_are_reassigned_and_every_record_is_handled(broker: LocalBrok
     wait_until(lambda: len(set(handled)) == 2_000, 60, "every record to be handled")
     stops["two"].set()
     second.join(30)
+
+
+class SimulatedFailureError(Exception):
+    pass
+
+
+def test_a_failed_consumer_handles_the_records_since_its_last_commit_again(
+    broker: LocalBroker, tmp_path: Path
+):
+    feed_topic(broker, "failing", tmp_path / "feed", 2_000)
+    handled: list[tuple[int, int]] = []
+    stop = threading.Event()
+
+    def handle(records) -> None:
+        is_second_run = bool(handled)
+        handled.extend((record.partition, record.offset) for record in records)
+        if not is_second_run:
+            raise SimulatedFailureError
+        if len(set(handled)) == 2_000:
+            stop.set()
+
+    with pytest.raises(SimulatedFailureError):
+        PlainConsumer(broker.bootstrap, "failing", "failing", handle).run(threading.Event())
+    handled_before_failure = set(handled)
+    PlainConsumer(broker.bootstrap, "failing", "failing", handle).run(stop)
+    assert len(set(handled)) == 2_000
+    assert handled_before_failure <= {place for place in handled if handled.count(place) == 2}

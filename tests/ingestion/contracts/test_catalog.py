@@ -37,6 +37,7 @@ INVALID_CONTRACTS = [
         "has partitions: 'many', which must be an integer",
     ),
     (f"topic: a\nlayout: {{settings: 5}}\n{FIELDS_YAML}", "has settings: 5, which must be a mapping"),
+    (f"topic: a\nmax_out_of_orderness: 10 parsecs\n{FIELDS_YAML}", "unknown unit 'parsecs'"),
     (f"topic: a\nencoding: xml\n{FIELDS_YAML}", "an unknown encoding 'xml'. Use one of json, avro"),
 ]
 

@@ -4,12 +4,10 @@ import json
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 from tests.ingestion.registry_server import run_registry_server
-from tests.ingestion.servers import run_line_server
 from tests.ingestion.topic_reading import read_topic
 
 from penstock.core.waiting import wait_until
@@ -17,7 +15,6 @@ from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.ledger import read_addresses, read_ledger_state
 
 pytestmark = pytest.mark.kafka
-LINES = 20_000
 PENSTOCK = (sys.executable, "-m", "penstock.platform.cli")
 
 
@@ -198,8 +195,8 @@ def test_ctrl_c_waits_for_records_in_flight(run_on_broker, home: Path):
 
 def test_a_consumer_shows_its_assignment_and_resumes(run_on_broker, home: Path):
     run_on_broker("ingest", "nexmark-bids", "--count", "300")
-    first = run_on_broker("consume", "topic", "nexmark-bids", "--group", "people", "--count", "120")
-    rest = run_on_broker("consume", "topic", "nexmark-bids", "--group", "people", "--count", "180")
+    first = run_on_broker("consume", "nexmark-bids", "--group", "people", "--count", "120")
+    rest = run_on_broker("consume", "nexmark-bids", "--group", "people", "--count", "180")
     assert "people: assigned 0, 1, 2, 3, 4, 5; assignment: partitions 0, 1, 2, 3, 4, 5" in first.err
     assert "180 records handled and committed" in rest.err
     ids = [json.loads(line)["id"] for line in (first.out + rest.out).splitlines()]
@@ -207,52 +204,9 @@ def test_a_consumer_shows_its_assignment_and_resumes(run_on_broker, home: Path):
 
 
 def test_a_missing_topic_is_reported(run_on_broker):
-    result = run_on_broker("consume", "topic", "nonsense")
+    result = run_on_broker("consume", "nonsense")
     assert result.code == 1
     assert "No topic nonsense at 127.0.0.1:" in result.err
-
-
-def test_lines_of_a_socket_are_consumed(run_on_broker):
-    with run_line_server(lambda client: client.sendall(b"one\ntwo\nthree\n")) as port:
-        result = run_on_broker("consume", "socket", f"127.0.0.1:{port}", "--count", "2")
-    assert result.out == "one\ntwo\n"
-
-
-def test_a_slow_consumer_blocks_a_socket_but_not_a_topic(run_on_broker, home: Path):
-    """The same sender and slow consumer, with and without a topic between them."""
-    sent: list[int] = []
-    line = b'{"id":"%d","device":"d","site":"' + b"s" * 2_000 + b'","at":1,"temperature":1}\n'
-
-    def serve(client) -> None:
-        sent.clear()
-        for number in range(10, LINES + 1, 10):
-            client.sendall(b"".join(line % n for n in range(number - 10, number)))
-            sent.append(number)
-
-    with run_line_server(serve) as port:
-        command = [*PENSTOCK, "consume", "socket", f"127.0.0.1:{port}", "--pause", "600"]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as slow:
-            blocked_at = wait_until_blocked(sent)
-            slow.send_signal(signal.SIGINT)
-    assert blocked_at < LINES
-    with run_line_server(serve) as port:
-        arguments = ("--address", f"127.0.0.1:{port}", "--topic", "sensors", "--producer", "through")
-        assert run_on_broker("ingest", "socket", *arguments).code == 0
-    assert sent[-1] == LINES
-    assert read_ledger_state(home / "producers" / "through").acknowledged_until == LINES
-
-
-def wait_until_blocked(sent: list[int]) -> int:
-    """Wait until the sender is blocked; return the number of records sent."""
-    last_sent = [-1]
-
-    def is_blocked() -> bool:
-        before, last_sent[0] = last_sent[0], sent[-1] if sent else -1
-        threading.Event().wait(0.5)
-        return last_sent[0] > 0 and last_sent[0] == before
-
-    wait_until(is_blocked, 60, "the sender to be held back")
-    return sent[-1]
 
 
 def test_topics_are_listed_with_their_offsets(run_on_broker):

@@ -31,4 +31,4 @@ def test_every_command_of_the_page_has_output(running: ScratchStack) -> None:
     assert "partitions: 3 -> 12" in outputs[DIFFERS]
     assert re.search(r"^sensors +3 +1 +7 days +[\d,]+$", outputs["penstock topics list"], re.MULTILINE)
     assert len(outputs["penstock topics list sensors"].splitlines()) == 4
-    assert len(outputs["penstock consume topic sensors --group twice --count 3"].splitlines()) >= 3
+    assert len(outputs["penstock consume sensors --group twice --count 3"].splitlines()) >= 3

@@ -1,6 +1,5 @@
-"""Consumers without Spark: a group member, a committer of group offsets, reading without a broker."""
+"""Consumers without Spark: a group member, and a committer of group offsets."""
 
-from penstock.ingestion.consumers.brokerless import consume_without_broker
 from penstock.ingestion.consumers.group_offsets import GroupOffsetCommitter, OffsetsByPartition
 from penstock.ingestion.consumers.plain_consumer import ConsumerRecord, PartitionAssignment, PlainConsumer
 
@@ -10,5 +9,4 @@ __all__ = [
     "OffsetsByPartition",
     "PartitionAssignment",
     "PlainConsumer",
-    "consume_without_broker",
 ]

@@ -24,10 +24,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from penstock.core.duration import parse_duration_ms
+from penstock.core.errors import DurationError
 from penstock.core.names import explain_unknown_name, suggest_name
 from penstock.ingestion.contracts.contract import Contract, ContractField, TopicLayout
 from penstock.ingestion.contracts.yaml_files import read_yaml
-from penstock.ingestion.durations import parse_duration_ms
 from penstock.ingestion.errors import ContractError, ContractNotFoundError, DocumentError
 
 CATALOG_FOLDER = Path(__file__).parent.parent / "catalog"
@@ -123,7 +124,7 @@ def parse_contract(document: object) -> Contract:
     return Contract(
         **{"doc": "", **scalars},
         fields=tuple(_parse_field(item) for item in values["fields"]),
-        max_out_of_orderness_ms=parse_duration_ms(str(values.get("max_out_of_orderness", "10 seconds"))),
+        max_out_of_orderness_ms=_parse_duration_ms(str(values.get("max_out_of_orderness", "10 seconds"))),
         layout=layout,
         environments=tuple((name, _parse_layout(item, layout)) for name, item in environments.items()),
     )
@@ -150,7 +151,14 @@ def _parse_layout(node: object, base: TopicLayout) -> TopicLayout:
 
 
 def _parse_retention_ms(text: str) -> int:
-    return -1 if text == "forever" else parse_duration_ms(text)
+    return -1 if text == "forever" else _parse_duration_ms(text)
+
+
+def _parse_duration_ms(text: str) -> int:
+    try:
+        return parse_duration_ms(text)
+    except DurationError as error:
+        raise ContractError(str(error)) from None
 
 
 def _require_mapping(

@@ -12,7 +12,7 @@ from penstock.ingestion.producer.batch import SourceBatch
 from penstock.ingestion.sources.line_batches import MakeLineBatch, TextLineParser, make_json_batch
 from penstock.ingestion.sources.record_files import MAX_LINE_BYTES
 from penstock.ingestion.sources.source import EMPTY_BATCH, OneShotSource, RecordSource
-from penstock.ingestion.sources.source_kind import SourceContext, SourceKind, SourceOption, parse_address
+from penstock.ingestion.sources.source_kind import SourceContext, SourceKind, SourceOption
 
 _LOGGER = logging.getLogger(__name__)
 _MAX_RECEIVE_BYTES = 262_144
@@ -98,11 +98,6 @@ class SocketSource(OneShotSource, SourceKind):
             raise SourceError(
                 f"Connection lost to {self.description}: {error}. Start again to reconnect."
             ) from error
-
-
-def open_socket_lines(address: str) -> RecordSource:
-    """Return the lines of a server unchanged, without a contract."""
-    return SocketSource(*parse_address(address), make_json_batch)
 
 
 def _split_lines(received: bytes, *, is_ended: bool) -> tuple[list[bytes], bytes]:

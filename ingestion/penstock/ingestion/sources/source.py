@@ -33,7 +33,18 @@ class RecordSource(Protocol):
         """Called with the number of delivered records, counted from the start of `read`."""
 
 
-class ReplayableSource:
+class UnpacedSource:
+    """Base of sources whose batches are due when they exist, and that ignore acknowledgements."""
+
+    def pace_batches(self, batches: Iterator[SourceBatch]) -> Iterator[SourceBatch]:
+        """Yield batches unchanged."""
+        return batches
+
+    def on_acknowledged(self, records: int) -> None:
+        """Do nothing."""
+
+
+class ReplayableSource(UnpacedSource):
     """Base of sources that replay by reading again."""
 
     is_replayable = True
@@ -46,15 +57,8 @@ class ReplayableSource:
         """Yield the batches of a position again, and those that follow."""
         return self.read(position)
 
-    def pace_batches(self, batches: Iterator[SourceBatch]) -> Iterator[SourceBatch]:
-        """Yield batches unchanged: they are due when they exist."""
-        return batches
 
-    def on_acknowledged(self, records: int) -> None:
-        """Do nothing."""
-
-
-class OneShotSource:
+class OneShotSource(UnpacedSource):
     """Base of sources that return each record once."""
 
     is_replayable = False
@@ -63,13 +67,6 @@ class OneShotSource:
     def replay_from(self, position: Any) -> Iterator[SourceBatch]:
         """Raise SourceError."""
         raise SourceError(f"{self.description} cannot replay from {position}: it returns each record once.")
-
-    def pace_batches(self, batches: Iterator[SourceBatch]) -> Iterator[SourceBatch]:
-        """Yield batches unchanged."""
-        return batches
-
-    def on_acknowledged(self, records: int) -> None:
-        """Do nothing."""
 
 
 def make_replay(source: RecordSource) -> ReplayRecords | None:

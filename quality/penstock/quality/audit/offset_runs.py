@@ -1,12 +1,11 @@
 """The offsets that have a record, as runs: a compact form for partitions of any size."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.ingestion.ledger import to_offset_runs
 from penstock.quality.audit.verdict import AuditDifference
 from penstock.quality.ledger_rows import TopicPartition, group_by_partition
 
@@ -65,11 +64,6 @@ def merge_runs(runs: Iterable[OffsetRun]) -> OffsetRuns:
             merged_pairs.append([first, length])
     pairs = np.asarray(merged_pairs, np.int64).reshape(-1, 2)
     return OffsetRuns(pairs[:, 0], pairs[:, 1])
-
-
-def runs_from_offsets(offsets: Sequence[int]) -> list[OffsetRun]:
-    """Return increasing offsets as runs."""
-    return to_offset_runs(offsets)
 
 
 def check_records_read(

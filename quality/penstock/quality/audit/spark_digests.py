@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from penstock.ingestion.ledger import to_offset_runs
 from penstock.quality.audit.block_digests import (
     DIGEST_SCHEMA,
     OFFSETS_PER_BLOCK,
     OffsetBlock,
     find_sparse_blocks,
 )
-from penstock.quality.audit.offset_runs import OffsetRun, OffsetRuns, merge_runs, runs_from_offsets
+from penstock.quality.audit.offset_runs import OffsetRun, OffsetRuns, merge_runs
 from penstock.quality.ledger_rows import TopicPartition
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def find_offset_runs(
         if (row["partition"], row["block"]) not in sparse_keys:
             runs.setdefault(row["partition"], []).append((row["first"], row["count"]))
     for partition, offsets in _fetch_offsets(records, sparse_blocks).items():
-        runs.setdefault(partition, []).extend(runs_from_offsets(offsets))
+        runs.setdefault(partition, []).extend(to_offset_runs(offsets))
     return {(topic, partition): merge_runs(partition_runs) for partition, partition_runs in runs.items()}
 
 

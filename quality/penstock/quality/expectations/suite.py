@@ -8,10 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from penstock.core.duration import parse_duration_ms
+from penstock.core.errors import DurationError
 from penstock.engine.plan.sources import CheckAction
 from penstock.ingestion.contracts.yaml_files import read_yaml
-from penstock.ingestion.durations import parse_duration_ms
-from penstock.ingestion.errors import ContractError, DocumentError
+from penstock.ingestion.errors import DocumentError
 from penstock.quality.errors import SuiteError
 
 SUITES_FOLDER = Path(__file__).parents[1] / "suites"
@@ -184,7 +185,7 @@ def _parse_statistics(path: Path, subject: str, settings: Any) -> StatisticsSett
     fix = "Write {every: 1 hour, sensitivity: 5}, and optionally distinct: [column, ...]"
     try:
         every_ms, sensitivity = parse_duration_ms(str(settings["every"])), float(settings["sensitivity"])
-    except (TypeError, KeyError, ValueError, ContractError) as problem:
+    except (TypeError, KeyError, ValueError, DurationError) as problem:
         raise SuiteError(path, "statistics", f"are {settings} ({problem})", fix) from problem
     if subject.startswith(f"{TOPICS_FOLDER}/") or not 0 < sensitivity < math.inf or every_ms <= 0:
         fix = "Set an interval and a sensitivity above 0, in the suite of a table"
