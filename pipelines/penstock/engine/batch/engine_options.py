@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from penstock.engine.batch.excluded_records import ResentFinder, find_no_resent
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.batch.placement import DRIVER_ONLY, Placement
-from penstock.engine.batch.poison_isolation import ResentFinder, find_no_resent
 from penstock.engine.dedup.id_store import RecordIdStore
 from penstock.engine.host_settings import STANDALONE_SETTINGS, HostSettings
 

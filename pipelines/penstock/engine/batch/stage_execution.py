@@ -83,7 +83,6 @@ def fold_stages(
     placement: Placement,
     partials: Mapping[str, LocalOrRemotePartials],
     batch_time: BatchTime,
-    batch_id: int,
 ) -> StageResults:
     """Fold each first stage where it fits, and the later stages on the driver."""
     outcomes: dict[str, StageResult] = {}
@@ -100,7 +99,11 @@ def fold_stages(
             read_partials[name] = StagePartials(partials_table, outcomes[name].is_late)
         else:
             task = PartTask(
-                stage, stage_states.stage_folder(name), tree.list_file_names(), stage_time, batch_id
+                stage,
+                stage_states.stage_folder(name),
+                tree.list_file_names(),
+                stage_time,
+                batch_time.batch_id,
             )
             combined = fold_in_parts(placement, task, stage_partials)
             outcomes[name], runs[name] = combined.outcome, combined.runs

@@ -31,11 +31,6 @@ class StageStates:
             name: state_tree.create_empty_tree(columns) for name, columns in self._columns.items()
         }
 
-    @property
-    def rows(self) -> int:
-        """The number of rows in the state of all stages, superseded ones included."""
-        return sum(tree.row_count for tree in self.trees.values())
-
     def stage_folder(self, stage: str) -> Path:
         """Return the folder of a stage's files."""
         return self._folders[stage]

@@ -15,12 +15,12 @@ from penstock.core.clock import Clock
 from penstock.core.files import write_atomically
 from penstock.engine.batch.batch_engine import BatchEngine
 from penstock.engine.batch.engine_options import EngineOptions
+from penstock.engine.batch.excluded_records import ResentFinder, find_no_resent
 from penstock.engine.batch.input_watermarks import collect_watermark_rules
 from penstock.engine.batch.intent import BatchIntent, OffsetRange
 from penstock.engine.batch.lookup_versions import read_pinned_lookups, split_by_versions
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.batch.placement import Placement
-from penstock.engine.batch.poison_isolation import ResentFinder, find_no_resent
 from penstock.engine.batch.stream_tables import StreamTables
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.dedup.id_store import open_id_store

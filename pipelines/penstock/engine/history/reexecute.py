@@ -16,10 +16,10 @@ from penstock.engine.batch.batch_engine import BatchEngine
 from penstock.engine.batch.batch_input import LATE_RECORD_SCHEMA, BatchInput
 from penstock.engine.batch.batch_rows import BatchRows
 from penstock.engine.batch.engine_options import EngineOptions
+from penstock.engine.batch.excluded_records import ExcludedRecord
 from penstock.engine.batch.input_watermarks import collect_watermark_rules
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.batch.outcome import BatchOutcome
-from penstock.engine.batch.poison_isolation import ExcludedRecord
 from penstock.engine.batch.record_schemas import QUARANTINED_RECORD_SCHEMA
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.batch_time import BatchTime

@@ -16,9 +16,9 @@ from penstock.engine.batch.batch_input import (
     MultiStageInput,
     RemotePartialsInput,
 )
+from penstock.engine.batch.excluded_records import ExcludedRecord, SplittableInput
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.intent import OffsetRange
-from penstock.engine.batch.poison_isolation import ExcludedRecord, SplittableInput
 from penstock.engine.batch.record_schemas import QUARANTINED_RECORD_SCHEMA
 from penstock.engine.columnar import to_numpy
 from penstock.engine.dedup.duplicates import RECORD_IDS_SCHEMA

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from penstock.engine.batch.poison_isolation import ExcludedRecord
+from penstock.engine.batch.excluded_records import ExcludedRecord
 from penstock.engine.definition.predicates import quote_column
 from penstock.engine.errors import SumOverflowError, UserCodeError
 

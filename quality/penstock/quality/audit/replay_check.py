@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from penstock.engine.batch.excluded_records import ExcludedRecord
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.batch.outcome import BatchOutcome
-from penstock.engine.batch.poison_isolation import ExcludedRecord
 from penstock.engine.history.reexecute import BatchToReexecute, InMemoryPanes, reexecute_batches
 from penstock.engine.host.control import BatchRecord
 from penstock.engine.host.control_reporter import to_batch_record

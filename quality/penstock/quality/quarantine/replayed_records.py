@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from penstock.engine.batch.poison_isolation import ExcludedRecord, OffsetRanges
+from penstock.engine.batch.excluded_records import ExcludedRecord, OffsetRanges
 from penstock.quality.quarantine.decisions import DecisionLog
 
 ReplayedOffsets = Mapping[int, Sequence[int]]

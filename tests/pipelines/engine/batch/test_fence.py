@@ -16,7 +16,7 @@ from tests.pipelines.engine.batch.stored import Bench
 from tests.pipelines.engine.batch.test_crashes import IN_ORDER, PLANS, history, plan_over
 
 from penstock.conformance.reference.input_records import InputBatch
-from penstock.engine.batch import batch_engine as engines
+from penstock.engine.batch import history_pruning
 from penstock.engine.batch.batch_engine import BatchEngine
 from penstock.engine.batch.batch_input import BatchInput
 from penstock.engine.batch.batch_rows import BatchRows
@@ -177,7 +177,7 @@ def files(folder: Path) -> set[Path]:
 def test_a_host_that_slept_while_it_pruned_removes_nothing_of_its_successor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engines, "RETAINED_BATCHES", 2)
+    monkeypatch.setattr(history_pruning, "RETAINED_BATCHES", 2)
     bench, held, outcomes = Bench(PLAN, tmp_path / "stream"), [True], BatchJournal.read_outcomes
 
     def suspended(journal: BatchJournal) -> Iterator[BatchOutcome]:
@@ -202,7 +202,7 @@ def test_files_of_a_fenced_host_are_pruned(tmp_path: Path, monkeypatch: pytest.M
     old = stream.old(stream.take_over)
     stream.bench.feed(old, BATCHES[0])
     stream.wake(old)
-    monkeypatch.setattr(engines, "RETAINED_BATCHES", 1)
+    monkeypatch.setattr(history_pruning, "RETAINED_BATCHES", 1)
     stream.go_on()
     rows, outcomes = stream.rows(), list(BatchJournal(tmp_path / "stream" / "journal").read_outcomes())
     named = {

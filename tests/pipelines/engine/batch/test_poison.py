@@ -1,18 +1,21 @@
 """Which records are blamed when a batch breaks, over batches whose bad records are known."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import cast
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.engine.batch.batch_computation import BatchComputation
 from penstock.engine.batch.batch_input import BatchInput
+from penstock.engine.batch.excluded_records import ExcludedRecord
 from penstock.engine.batch.intent import BatchIntent, OffsetRange
 from penstock.engine.batch.journal import BatchJournal
-from penstock.engine.batch.poison_isolation import ExcludedRecord, PoisonIsolation, split_ranges
+from penstock.engine.batch.poison_isolation import PoisonIsolation, split_ranges
 from penstock.engine.errors import PoisonLimitError
 
 Address = tuple[int, int]
@@ -50,12 +53,37 @@ class Records:
         raise NotImplementedError
 
 
-def compute(reading: BatchInput) -> set[Address]:
-    assert isinstance(reading, Records)
-    there = reading.addresses
-    if there & reading.bad or (reading.together and reading.together <= there):
-        raise ZeroDivisionError("by one's own code")
-    return there
+@dataclass(frozen=True)
+class Computed:
+    """The records that were computed."""
+
+    addresses: set[Address]
+
+    def release(self) -> None:
+        """Nothing is stored for them."""
+
+
+@dataclass
+class Trials:
+    """Computes records without an engine, and counts how often."""
+
+    intent: BatchIntent
+    error: Exception = field(default_factory=lambda: ZeroDivisionError("by one's own code"))
+    fails_always: bool = False
+    calls: int = 0
+
+    def compute(self, reading: BatchInput) -> Computed:
+        assert isinstance(reading, Records)
+        self.calls += 1
+        there = reading.addresses
+        if self.fails_always or there & reading.bad or (reading.together and reading.together <= there):
+            raise self.error
+        return Computed(there)
+
+
+def isolate(guard: PoisonIsolation, trials: Trials, records: "Records") -> set[Address]:
+    computed = guard.compute_isolated(cast("BatchComputation", trials), records)
+    return cast("Computed", computed).addresses
 
 
 def batch(*lengths: int) -> tuple[OffsetRange, ...]:
@@ -75,7 +103,7 @@ def test_exactly_the_records_that_fail_alone_are_quarantined(
 ) -> None:
     journal = BatchJournal(tmp_path_factory.mktemp("journal"))
     records = Records(batch(*lengths), frozenset(bad))
-    found = PoisonIsolation(journal, "s", 5).compute_isolated(intent(records.spans), records, compute)
+    found = isolate(PoisonIsolation(journal, "s", 5), Trials(intent(records.spans)), records)
     assert found == records.addresses - bad
     blamed = {(each["partition"], each["offset"]) for each in journal.read_excluded(0)}
     assert blamed == records.addresses & bad
@@ -95,60 +123,54 @@ def journal(tmp_path: Path) -> BatchJournal:
     return BatchJournal(tmp_path)
 
 
-def counted(calls: list[int]) -> Callable[[BatchInput], set[Address]]:
-    def compute_once_more(reading: BatchInput) -> set[Address]:
-        calls.append(1)
-        return compute(reading)
-
-    return compute_once_more
-
-
 def test_a_repeated_batch_excludes_the_same_records_without_a_search(journal: BatchJournal) -> None:
-    records, calls = Records(batch(1000), frozenset({(0, 700)})), []
-    guard = PoisonIsolation(journal, "s", 1)
-    first = guard.compute_isolated(intent(records.spans), records, counted(calls))
-    assert len(calls) < 25, "a thousand records are halved ten times"
-    calls.clear()
-    assert guard.compute_isolated(intent(records.spans), records, counted(calls)) == first
-    assert len(calls) == 1
+    records = Records(batch(1000), frozenset({(0, 700)}))
+    guard, trials, repeated = (
+        PoisonIsolation(journal, "s", 1),
+        Trials(intent(records.spans)),
+        Trials(intent(records.spans)),
+    )
+    first = isolate(guard, trials, records)
+    assert trials.calls < 25, "a thousand records are halved ten times"
+    assert isolate(guard, repeated, records) == first
+    assert repeated.calls == 1
 
 
 def test_records_that_break_only_together_fail_the_batch(journal: BatchJournal) -> None:
     records = Records(batch(8), frozenset(), together=frozenset({(0, 11), (0, 16)}))
     with pytest.raises(ZeroDivisionError):
-        PoisonIsolation(journal, "s", 5).compute_isolated(intent(records.spans), records, compute)
+        isolate(PoisonIsolation(journal, "s", 5), Trials(intent(records.spans)), records)
     assert journal.read_excluded(0) == []
 
 
 def test_other_errors_exclude_no_record(journal: BatchJournal) -> None:
-    def gone(reading: BatchInput) -> None:
-        raise OSError("the broker is gone")
-
+    trials = Trials(intent(batch(8)), OSError("the broker is gone"), fails_always=True)
     with pytest.raises(OSError, match="broker"):
-        PoisonIsolation(journal, "s", 5).compute_isolated(
-            intent(batch(8)), Records(batch(8), frozenset()), gone
-        )
+        isolate(PoisonIsolation(journal, "s", 5), trials, Records(batch(8), frozenset()))
+    assert trials.calls == 1
 
 
 def test_the_limit_counts_over_batches_and_stops_the_search(journal: BatchJournal) -> None:
     guard = PoisonIsolation(journal, "s", 3)
     few = Records(batch(10), frozenset({(0, 11), (0, 12)}))
-    guard.compute_isolated(intent(few.spans, 0), few, compute)
-    many, calls = Records(batch(1000), frozenset((0, offset) for offset in range(10, 1010))), []
+    isolate(guard, Trials(intent(few.spans, 0)), few)
+    many = Records(batch(1000), frozenset((0, offset) for offset in range(10, 1010)))
+    trials = Trials(intent(many.spans, 1))
     with pytest.raises(
         PoisonLimitError,
         match=r"on more than 3 records, the last in batch 1, offsets t/0 10 to 1010 \(by one's own",
     ):
-        guard.compute_isolated(intent(many.spans, 1), many, counted(calls))
-    assert len(calls) < 25
+        isolate(guard, trials, many)
+    assert trials.calls < 25
     assert journal.read_excluded(1) == []
 
 
 def test_without_a_limit_nothing_is_tried(journal: BatchJournal) -> None:
-    records, calls = Records(batch(10), frozenset({(0, 11)})), []
+    records = Records(batch(10), frozenset({(0, 11)}))
+    trials = Trials(intent(records.spans))
     with pytest.raises(ZeroDivisionError):
-        PoisonIsolation(journal, "s", 0).compute_isolated(intent(records.spans), records, counted(calls))
-    assert len(calls) == 1
+        isolate(PoisonIsolation(journal, "s", 0), trials, records)
+    assert trials.calls == 1
 
 
 def test_replayed_records_are_excluded_and_recorded_and_are_no_poison(
@@ -158,7 +180,7 @@ def test_replayed_records_are_excluded_and_recorded_and_are_no_poison(
     records = Records(batch(9), frozenset({(0, 15)}))
     again = [ExcludedRecord("t", 0, 12, "sent as 0:30", "replayed")]
     guard = PoisonIsolation(journal, "s", 1, lambda _: again)
-    assert guard.compute_isolated(intent(records.spans), records, compute) == records.addresses - {
+    assert isolate(guard, Trials(intent(records.spans)), records) == records.addresses - {
         (0, 12),
         (0, 15),
     }
@@ -167,10 +189,10 @@ def test_replayed_records_are_excluded_and_recorded_and_are_no_poison(
     ]  # fmt: skip
     assert journal.count_poison_before(1) == 1
     later = PoisonIsolation(journal, "s", 1, lambda _: [])
-    assert later.compute_isolated(intent(records.spans), records, compute) == records.addresses - {
+    assert isolate(later, Trials(intent(records.spans)), records) == records.addresses - {
         (0, 12),
         (0, 15),
     }
     clean = Records(batch(9), frozenset())
-    assert guard.compute_isolated(intent(clean.spans, 1), clean, compute) == clean.addresses - {(0, 12)}
+    assert isolate(guard, Trials(intent(clean.spans, 1)), clean) == clean.addresses - {(0, 12)}
     assert [each["offset"] for each in journal.read_excluded(1)] == [12]

@@ -15,7 +15,7 @@ from tests.pipelines.engine.batch.test_crashes import COLUMNS, Fuse, Killed, bur
 
 from penstock.conformance.reference import Evaluator
 from penstock.conformance.reference.input_records import InputBatch, InputRecord
-from penstock.engine.batch import batch_engine as engines
+from penstock.engine.batch import history_pruning
 from penstock.engine.dedup.duplicates import RECORD_IDS_SCHEMA
 from penstock.engine.dedup.id_store import RecordIdStore
 from penstock.engine.operators.group_hashes import hash_keys
@@ -224,7 +224,7 @@ def test_ids_expire_when_the_watermark_passes_them(tmp_path: Path) -> None:
 def test_id_files_that_no_outcome_references_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engines, "RETAINED_BATCHES", 1)
+    monkeypatch.setattr(history_pruning, "RETAINED_BATCHES", 1)
     bench = RememberingBench(PLAN, tmp_path)
     engine = bench.open()
     for number in range(8):

@@ -149,7 +149,7 @@ def test_commits_of_a_killed_host_are_finished_before_a_key_is_erased(tmp_path: 
     def killed(*_: Any) -> None:
         raise Killed
 
-    engine._tables.commit = killed  # type: ignore[method-assign]
+    engine._runner._tables.commit = killed  # type: ignore[method-assign]
     with pytest.raises(Killed):
         bench.feed(engine, history()[2])
     erase_key_state(place(bench), bench.plan, REQUEST, 3)
