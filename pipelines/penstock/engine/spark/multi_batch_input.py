@@ -9,13 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.engine.batch.batch_input import ACCOUNT_SCHEMA
-from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.spark.aggregate.partials import aggregate_partials
 from penstock.engine.spark.aggregate.shared_scan import add_excluded_counts, count_records
+from penstock.engine.spark.all_stage_partials import stage_topics
 from penstock.engine.spark.batch_input import SparkBatchInput
-from penstock.engine.spark.transform.steps import apply_stage_steps, has_transforms
+from penstock.engine.spark.batch_records import partials_schema
+from penstock.engine.spark.transform.steps import has_transforms
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,15 +42,14 @@ class MultiBatchInput(SparkBatchInput):
 
     def partials_of_batch(self, batch: BatchRanges, stage: CompiledStage) -> pa.Table:
         """Return the partials that a job over this batch alone would give a stage."""
-        schema = pa.schema([*ACCOUNT_SCHEMA, *stage.partial_schema])
+        schema = partials_schema(stage)
         stage_partials = _rows_of_batch(self._fetch_stage_partials(stage), batch).select(schema.names)
         if not self._needs_accounts(stage):
             return stage_partials
-        topics = [topic_of(source) for source in self.sources if source.name in stage.plan.inputs]
         return add_excluded_counts(
             stage_partials,
             _rows_of_batch(self._record_accounts, batch).drop_columns([BATCH_COLUMN]),
-            topics,
+            stage_topics(self, stage),
             schema,
         )
 
@@ -73,10 +73,10 @@ class MultiBatchInput(SparkBatchInput):
         """Return the partials of a stage for all batches, excluded records included."""
         name = stage.plan.name
         if name not in self.fetched_partials:
-            schema = pa.schema([pa.field(BATCH_COLUMN, pa.int64()), *ACCOUNT_SCHEMA, *stage.partial_schema])
-            records = self._coalesce_if_small(self._load_records())
+            schema = pa.schema([pa.field(BATCH_COLUMN, pa.int64()), *partials_schema(stage)])
+            records = self.coalesce_if_small(self.load())
             if self._needs_accounts(stage):
-                records = apply_stage_steps(records, stage.plan, self.sources, self.lookup_rows)
+                records = self.apply_steps(records, stage)
             partial_rows = aggregate_partials(records, stage, (BATCH_COLUMN,)).toArrow()
             self.fetched_partials[name] = partial_rows.select(schema.names).cast(schema)
         return self.fetched_partials[name]
@@ -85,13 +85,11 @@ class MultiBatchInput(SparkBatchInput):
     def _record_accounts(self) -> pa.Table:
         """The number of records that each batch read of each partition, by fate."""
         schema = pa.schema([pa.field(BATCH_COLUMN, pa.int64()), *ACCOUNT_SCHEMA])
-        return (
-            count_records(self._load_records(), (BATCH_COLUMN,)).toArrow().select(schema.names).cast(schema)
-        )
+        return count_records(self.load(), (BATCH_COLUMN,)).toArrow().select(schema.names).cast(schema)
 
-    def _parse_raw(self, *, with_bytes: bool) -> "DataFrame":
+    def parse(self, *, with_bytes: bool) -> "DataFrame":
         """Parse the records of the batches; each gets the number and the clock of its batch."""
-        records = super()._parse_raw(with_bytes=with_bytes)
+        records = super().parse(with_bytes=with_bytes)
         rows = [
             (batch.batch_number, batch.clock_ms, span.topic, span.partition, span.start, span.end - 1)
             for batch in self.batches

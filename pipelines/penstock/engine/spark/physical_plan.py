@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from penstock.engine.explain import PhysicalOperator
 from penstock.engine.plan.sources import PlanSource, TopicOrigin
 from penstock.engine.plan.stages import Plan, Stage
-from penstock.engine.spark.batch_input import SMALL_BATCH_RECORDS
+from penstock.engine.spark.batch_records import SMALL_BATCH_RECORDS
 from penstock.engine.state.hash_parts import PART_COUNT
 from penstock.engine.tables.table_paths import list_owned_paths, list_quarantine_paths
 from penstock.engine.windows.join_window import JoinWindow

@@ -42,7 +42,7 @@ def test_what_follows_from_other_columns_is_not_sent_and_is_there(
 ) -> None:
     known = pa.Table.from_pylist([FIRST][:repeats], DUPLICATES_SCHEMA)
     read = reading(spark, in_order(ahead), RECORDS).drop_duplicates(known)
-    records = read._load_records()
+    records = read.load()
     whole = aggregate_partials(records, read.stage).toArrow()
     found = read.compute_partials()
     again = read.duplicates is not None
@@ -57,17 +57,14 @@ def test_what_follows_from_other_columns_is_not_sent_and_is_there(
 def test_of_counted_records_everything_is_sent(spark: "SparkSession") -> None:
     read = reading(spark, PLANS[0], RECORDS)
     assert (
-        find_derived_columns(
-            read.stage, read.sources, {"t"}, read._load_records().columns, has_duplicates=False
-        )
-        == {}
+        find_derived_columns(read.stage, read.sources, {"t"}, read.load().columns, has_duplicates=False) == {}
     )
 
 
 def test_of_several_topics_each_record_says_which_it_is_of(spark: "SparkSession") -> None:
     read = reading(spark, in_order(), RECORDS)
     missing = find_derived_columns(
-        read.stage, read.sources, {"t", "u"}, read._load_records().columns, has_duplicates=False
+        read.stage, read.sources, {"t", "u"}, read.load().columns, has_duplicates=False
     )
     assert set(missing) == {"_counted", "_newest"}
 
