@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from penstock.core.clock import Clock
 from penstock.core.log_context import bind_log_context
 from penstock.engine.batch.batch_engine import BatchEngine
 from penstock.engine.batch.engine_options import EngineOptions
-from penstock.engine.batch.input_watermarks import collect_watermark_rules, topic_of
+from penstock.engine.batch.input_watermarks import collect_watermark_rules
 from penstock.engine.batch.intent import BatchIntent
 from penstock.engine.batch.journal import BatchJournal, read_retained_outcomes
 from penstock.engine.batch.outcome import BatchOutcome
@@ -22,10 +22,9 @@ from penstock.engine.batch.placement import Placement
 from penstock.engine.batch.stream_tables import StreamTables
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.dedup.id_store import open_id_store
-from penstock.engine.errors import DefinitionError, StreamDrainingError, StreamEndedError
+from penstock.engine.errors import StreamDrainingError, StreamEndedError
 from penstock.engine.operators.stage_graph import compile_graph
 from penstock.engine.plan.codec import fingerprint
-from penstock.engine.plan.sources import TopicOrigin
 from penstock.engine.plan.stages import Plan
 from penstock.engine.plan.validation.pane_timing import check_live_stages
 from penstock.engine.spark.aggregate.part_execution import SparkPartExecutor
@@ -33,13 +32,14 @@ from penstock.engine.spark.batch_input import SparkBatchInput
 from penstock.engine.spark.consumer_lag import LagTracker
 from penstock.engine.spark.epoch_checkpoint import claim_checkpoint
 from penstock.engine.spark.kafka.checkpoint_offsets import read_batch_ranges
-from penstock.engine.spark.kafka.consumer_options import CONSUMER_OPTIONS
-from penstock.engine.spark.kafka.initial_offsets import find_initial_offsets
+from penstock.engine.spark.kafka.topic_stream import open_topic_stream
 from penstock.engine.spark.parse.avro import load_writer_schemas
 from penstock.engine.spark.plan_cache import AnalyzedPlanCache
 from penstock.engine.spark.session import is_session_alive
 from penstock.engine.spark.stream_config import StreamConfig
+from penstock.engine.spark.ticker import Ticker
 from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
+from penstock.engine.spark.unread_partitions import UnreadPartitions
 from penstock.engine.stream_folders import CHECKPOINT_FOLDER
 from penstock.engine.tables.lookup_tables import LookupTables
 from penstock.engine.upgrade.state_schema_check import check_state_schema
@@ -50,10 +50,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 log = logging.getLogger(__name__)
-
-
-MAX_TICKER_WAIT_S = 1.0
-"""The longest sleep of the ticker; a batch may set a timer meanwhile."""
 
 
 class LiveStream:
@@ -81,21 +77,19 @@ class LiveStream:
         self._fence = fence
         graph = compile_graph(plan, FieldTypeResolver(session).resolve_plan(plan))
         self._graph = graph
-        self._lag = LagTracker(config.broker, clock)
-        self._watermark_rules = collect_watermark_rules(plan.sources)
-        self._first_stages = graph.record_stages
+        lag, watermark_rules = LagTracker(config.broker, clock), collect_watermark_rules(plan.sources)
         self._plan_cache = AnalyzedPlanCache()
         tables = StreamTables(plan, graph, config.warehouse, config.broker.client_config)
         lookup_tables = LookupTables(plan.lookups, config.warehouse)
         self._engine = BatchEngine(
             graph,
-            self._watermark_rules,
+            watermark_rules,
             directory,
             tables,
             fence,
             report_outcome,
             EngineOptions(
-                self._lag.count_backlog,
+                lag.count_backlog,
                 fingerprint(plan),
                 open_id_store(plan, directory / "ids"),
                 Placement(config.settings.driver_budget_bytes, SparkPartExecutor(session)),
@@ -107,9 +101,9 @@ class LiveStream:
         self._lookup_tables = lookup_tables
         self._batch_lock = threading.Lock()
         self._paused = False
-        self._reading_since_ms = 0
         self._stopping = threading.Event()
-        self._ticker = threading.Thread(target=self._run_ticker, name=f"ticker of {plan.name}", daemon=True)
+        self._unread = UnreadPartitions(lag, watermark_rules)
+        self._ticker = Ticker(plan.name, self._engine, self._unread, clock, self._batch_lock, self._stopping)
         self._query: StreamingQuery | None = None
         self._checkpoint = directory / CHECKPOINT_FOLDER  # `start` replaces it by the folder of this epoch
         self._failure: BaseException | None = None
@@ -129,7 +123,7 @@ class LiveStream:
             with bind_log_context(self.plan.name):
                 log.info("Resuming with a changed definition: %s", upgrade.description)
         self._checkpoint = claim_checkpoint(directory, self._fence)
-        self._reading_since_ms = self._clock()
+        self._unread.reading_since_ms = self._clock()
         self._engine.resume()
         self._paused = not reading
         if reading:
@@ -137,21 +131,23 @@ class LiveStream:
         self._ticker.start()
 
     def _start_query(self) -> None:
-        self._reading_since_ms = self._clock()
-        writer = (
-            self._open_kafka_frame().writeStream.queryName(self.plan.name).foreachBatch(self._on_micro_batch)
+        self._unread.reading_since_ms = self._clock()
+        records = open_topic_stream(
+            self._session, self.plan, self._config, self._checkpoint, self.last_outcome
         )
+        writer = records.writeStream.queryName(self.plan.name).foreachBatch(self._on_micro_batch)
         if batch_interval_ms := int(self._config.settings.batch_interval):
             writer = writer.trigger(processingTime=f"{batch_interval_ms} milliseconds")
         self._query = writer.option("checkpointLocation", str(self._checkpoint)).start()
 
     def failure(self) -> BaseException | None:
         """Return why the stream no longer runs; None while it runs."""
-        if self._failure is None and self._query is not None:
+        failure = self._failure or self._ticker.failure
+        if failure is None and self._query is not None:
             query_error = _find_query_error(self._query)
             # A batch that failed set the original error before Spark ended the query.
-            self._failure = self._failure or query_error
-        return self._failure
+            failure = self._failure = self._failure or self._ticker.failure or query_error
+        return failure
 
     @property
     def last_outcome(self) -> BatchOutcome | None:
@@ -191,8 +187,7 @@ class LiveStream:
         self._end_query()
         with self._batch_lock:
             pass  # wait until an interrupted batch has noticed
-        if self._ticker.is_alive():
-            self._ticker.join()
+        self._ticker.join()
 
     def _end_query(self) -> None:
         query, self._query = self._query, None
@@ -216,14 +211,13 @@ class LiveStream:
         self._fence.ensure_held()  # a successor may have taken the checkpoint, which holds the ranges
         ranges = read_batch_ranges(self._checkpoint, spark_batch)
 
-        intent = self._engine.start_data_batch(
-            spark_batch, self._clock(), ranges, unread_partitions=self._list_partitions_not_started()
-        )
+        unread = self._unread.find_for_records(self.last_outcome)
+        intent = self._engine.start_data_batch(spark_batch, self._clock(), ranges, unread_partitions=unread)
         if intent is not None:
             self._engine.run_data_batch(intent, self._open_input(frame, intent))
 
     def _open_input(self, frame: "DataFrame", intent: BatchIntent) -> SparkBatchInput:
-        first_stage, *other_stages = self._first_stages
+        first_stage, *other_stages = self._graph.record_stages
         return SparkBatchInput(
             frame,
             self.plan.sources,
@@ -236,66 +230,6 @@ class LiveStream:
             writer_schemas=load_writer_schemas(self.plan.sources, self._config.schema_lookup),
         )
 
-    def _run_ticker(self) -> None:
-        while not self._stopping.is_set():
-            try:
-                self._tick_if_due()
-            except Exception as problem:  # noqa: BLE001  # any error ends the stream; `failure` returns it
-                self._failure = problem
-                self._stopping.set()
-                return
-            wait_ms = min(max(self._engine.next_due_clock() - self._clock(), 0), MAX_TICKER_WAIT_S * 1000)
-            self._stopping.wait(max(wait_ms, 5) / 1000)
-
-    def _tick_if_due(self) -> None:
-        if self._engine.next_due_clock() > self._clock():
-            return
-        with self._batch_lock:
-            now_ms = self._clock()
-            if not self._stopping.is_set() and self._engine.next_due_clock() <= now_ms:
-                self._engine.run_tick(now_ms, unread_partitions=self._list_unread_partitions(now_ms))
-
-    def _list_partitions_not_started(self) -> list[str]:
-        """Return all partitions until the first batch since reading started: before that, silence means nothing."""
-        last_outcome = self.last_outcome
-        return (
-            list(last_outcome.ends)
-            if last_outcome is not None and last_outcome.clock < self._reading_since_ms
-            else []
-        )
-
-    def _list_unread_partitions(self, now_ms: int) -> list[str]:
-        """Return the partitions that a tick must not treat as idle; ask the broker only when one would be idle."""
-        if self.last_outcome is None or not self.last_outcome.watermarks.has_idle_partition(
-            self._watermark_rules, now_ms
-        ):
-            return []
-        return self._list_partitions_not_started() or self._lag.find_unread_partitions(
-            self.last_outcome.end_ranges
-        )
-
-    def _open_kafka_frame(self) -> "DataFrame":
-        for source in self.plan.sources:
-            if not isinstance(source.origin, TopicOrigin):
-                raise DefinitionError(
-                    "read",
-                    f"{source.origin}",
-                    "A live stream reads topics; `penstock run` reads stored files",
-                )
-        topics = [topic_of(source) for source in self.plan.sources]
-        last_outcome = self._engine.last_outcome
-        initial_offsets = (
-            None
-            if last_outcome is None
-            else find_initial_offsets(
-                self._checkpoint, last_outcome, topics, self._config.broker.client_config
-            )
-        )
-        options = _kafka_source_options(self._config, topics) | (
-            {} if initial_offsets is None else {"startingOffsets": initial_offsets}
-        )
-        return self._session.readStream.format("kafka").options(**options).load()
-
 
 def _find_query_error(query: "StreamingQuery") -> BaseException | None:
     """Return why a query has ended; None while it runs."""
@@ -303,14 +237,3 @@ def _find_query_error(query: "StreamingQuery") -> BaseException | None:
         return None if query.isActive else query.exception() or StreamEndedError(query.name)
     except (Py4JError, OSError) as problem:
         return problem
-
-
-def _kafka_source_options(config: StreamConfig, topics: Sequence[str]) -> dict[str, str]:
-    return {
-        "kafka.bootstrap.servers": config.broker.bootstrap,
-        "subscribe": ",".join(topics),
-        "startingOffsets": "earliest",
-        "maxOffsetsPerTrigger": str(config.max_records_per_batch),
-        **CONSUMER_OPTIONS,
-        **config.broker.spark_options,
-    }
