@@ -30,7 +30,8 @@ from tests.quality.audit.audited_stream import StreamArchive
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.batch.journal import BatchJournal
-from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
+from penstock.engine.history.bounded_run import run_bounded
+from penstock.engine.history.bounded_run_config import BoundedRunConfig
 from penstock.engine.host.control_reporter import to_batch_record
 from penstock.engine.plan import Plan
 from penstock.engine.sinks.latest_values import LatestValues

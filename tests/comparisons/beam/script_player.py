@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 from tests.comparisons.beam.programs_in_penstock import PROGRAMS
+from tests.pipelines.stored import create_memory_source
 
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.history.reexecute import BatchToReexecute, reexecute_batches
 from penstock.engine.plan import Plan
-from penstock.engine.spark.bounded_sources.memory_source import create_memory_source
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS
 
 if TYPE_CHECKING:

@@ -16,12 +16,13 @@ from tests.comparisons.dstreams.input_batches import (
     SECOND_MS,
 )
 from tests.comparisons.dstreams.verbs_page import read_verbs
+from tests.pipelines.stored import create_memory_source
 
 from penstock import stream
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow
 from penstock.engine.history.reexecute import BatchToReexecute, reexecute_batches
-from penstock.engine.spark.bounded_sources.memory_source import InMemorySource, create_memory_source
+from penstock.engine.spark.bounded_sources.memory_source import InMemorySource
 from penstock.ingestion.contracts import load_contract
 from penstock.stream import Pipeline, read
 

@@ -23,7 +23,8 @@ from tests.comparisons.dstreams.input_batches import (
 from tests.pipelines.stored import create_memory_source
 
 from penstock.engine.batch.intent import OffsetRange
-from penstock.engine.history.bounded_run import BoundedRun, BoundedRunConfig
+from penstock.engine.history.bounded_run import BoundedRun
+from penstock.engine.history.bounded_run_config import BoundedRunConfig
 from penstock.platform.cli.main import penstock
 from penstock.stream import after_count, count, global_window, read, repeatedly
 

@@ -8,7 +8,7 @@ import pytest
 import penstock.engine
 from penstock.engine.batch.batch_engine import BatchEngine
 from penstock.engine.batch.engine_options import EngineOptions
-from penstock.engine.history.bounded_run import BoundedRunConfig
+from penstock.engine.history.bounded_run_config import BoundedRunConfig
 from penstock.engine.host.host_process import HostConfig
 from penstock.engine.host.stream_host import StreamHost
 from penstock.engine.host.stream_supervisor import HostContext

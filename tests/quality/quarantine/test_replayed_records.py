@@ -9,7 +9,8 @@ from deltalake import DeltaTable
 from tests.pipelines.engine.spark.running import send
 
 from penstock.core.kafka_client import BrokerAccess
-from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
+from penstock.engine.history.bounded_run import run_bounded
+from penstock.engine.history.bounded_run_config import BoundedRunConfig
 from penstock.engine.plan import AggregateOutput, Column, Fixed, Plan, PlanSource, Stage, TopicOrigin
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource

@@ -90,10 +90,6 @@ class BatchJournal:
                 if old_id < batch_id:
                     self._entry_path(old_id, entry_kind).unlink(missing_ok=True)
 
-    def oldest_batch_id(self) -> int | None:
-        """Return the oldest retained batch."""
-        return min(self._batch_ids("outcome"), default=None)
-
     def read_outcomes(self) -> Iterator[BatchOutcome]:
         """Return every retained outcome, oldest first."""
         return (self.read_outcome(batch_id) for batch_id in sorted(self._batch_ids("outcome")))

@@ -28,12 +28,9 @@ from penstock.engine.batch.record_schemas import LEDGER_SCHEMA
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.errors import ReplayError
 from penstock.engine.history.batch_history import HistoryBatch, is_cut_by_clock, load_batch_history
-from penstock.engine.history.bounded_run import (
-    BoundedRun,
-    BoundedRunConfig,
-    load_or_create_inputs,
-    split_by_table_versions,
-)
+from penstock.engine.history.bounded_run import BoundedRun
+from penstock.engine.history.bounded_run_config import BoundedRunConfig
+from penstock.engine.history.bounded_run_inputs import load_or_create_inputs, split_by_table_versions
 from penstock.engine.plan.sinks import ReplayRule
 from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.bounded_sources import BoundedSource

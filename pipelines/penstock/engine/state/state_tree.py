@@ -15,12 +15,9 @@ from penstock.engine.state.compaction_policy import plan_merge
 from penstock.engine.state.file_names import new_merged_name
 from penstock.engine.state.hash_parts import select_part_groups
 from penstock.engine.state.header_columns import (
-    GROUP_HI,
-    GROUP_LO,
     MAX_TIMESTAMP_MS,
     STATE_HEADER,
     Int64Array,
-    hash_column,
 )
 from penstock.engine.state.sorted_run import (
     GroupHashes,
@@ -157,11 +154,6 @@ def distinct_groups(hi: Sequence[np.ndarray], lo: Sequence[np.ndarray]) -> Group
     is_first = np.ones(halves.shape[1], bool)
     is_first[1:] = (halves[:, 1:] != halves[:, :-1]).any(axis=0)
     return GroupHashes(halves[0, is_first], halves[1, is_first])
-
-
-def distinct_table_groups(table: pa.Table) -> GroupHashes:
-    """Return the groups of a table's rows, each once, in order."""
-    return distinct_groups([hash_column(table, GROUP_HI)], [hash_column(table, GROUP_LO)])
 
 
 def _concat_tables(pieces: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:

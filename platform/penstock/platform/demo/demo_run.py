@@ -16,7 +16,8 @@ from penstock.core.progress import ProgressReporter
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.diagrams import StageRunData
-from penstock.engine.history.bounded_run import BoundedRun, BoundedRunConfig
+from penstock.engine.history.bounded_run import BoundedRun
+from penstock.engine.history.bounded_run_config import BoundedRunConfig
 from penstock.engine.plan import Plan, Stage, Window
 from penstock.engine.plan.sinks import PaneContent, Sink
 from penstock.engine.sinks.pane_log import PaneLog

@@ -13,7 +13,8 @@ from penstock.core.progress import ProgressReporter
 from penstock.engine.archive.archive_names import records_path
 from penstock.engine.batch.accounts import ACCOUNT_COUNTS
 from penstock.engine.batch.input_watermarks import topic_of
-from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
+from penstock.engine.history.bounded_run import run_bounded
+from penstock.engine.history.bounded_run_config import BoundedRunConfig
 from penstock.engine.plan.sources import FileFormat, FileOrigin, PlanSource
 from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.bounded_sources import BoundedSource

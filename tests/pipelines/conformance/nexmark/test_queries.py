@@ -14,13 +14,14 @@ import msgspec
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from tests.pipelines.stored import InMemorySource, create_memory_source
+from tests.pipelines.stored import create_memory_source
 
 from penstock import stream
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.history.reexecute import BatchToReexecute, reexecute_batches
 from penstock.engine.plan import Plan
+from penstock.engine.spark.bounded_sources.memory_source import InMemorySource
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS
 from penstock.ingestion.generators.nexmark import (
     NexmarkAuctionGenerator,

@@ -7,7 +7,7 @@ from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.pipelines.stored import TOPIC_ROW_DDL, InMemorySource
+from tests.pipelines.stored import TOPIC_ROW_DDL
 
 from penstock.conformance.on_spark.table_reader import pane_from_row, to_rows
 from penstock.conformance.reference import Evaluator, InputBatch, Pane
@@ -18,6 +18,7 @@ from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.history.reexecute import BatchToReexecute, merge_ranges, reexecute_batches
 from penstock.engine.plan import Plan
 from penstock.engine.plan.columns import stage_value_columns
+from penstock.engine.spark.bounded_sources.memory_source import InMemorySource
 from penstock.engine.spark.multi_batch_input import BatchRanges
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS
 

@@ -12,7 +12,8 @@ import msgspec
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
+from penstock.engine.history.bounded_run import run_bounded
+from penstock.engine.history.bounded_run_config import BoundedRunConfig
 from penstock.engine.plan import FileOrigin
 from penstock.engine.plan.sources import FileFormat
 from penstock.engine.spark.bounded_sources.file_formats import open_file_source

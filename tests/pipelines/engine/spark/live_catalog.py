@@ -16,7 +16,8 @@ from tests.pipelines.engine.spark.live_inputs import MADE, PARTITIONS, counted, 
 from tests.pipelines.engine.spark.running import Running
 from tests.pipelines.stored import create_memory_source
 
-from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
+from penstock.engine.history.bounded_run import run_bounded
+from penstock.engine.history.bounded_run_config import BoundedRunConfig
 from penstock.engine.plan import Plan, Stage
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog

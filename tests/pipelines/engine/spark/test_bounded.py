@@ -18,7 +18,8 @@ from tests.pipelines.engine.spark.test_stream import TEN_SECONDS, asked, expecte
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.errors import BoundedInputError, DefinitionError
-from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
+from penstock.engine.history.bounded_run import run_bounded
+from penstock.engine.history.bounded_run_config import BoundedRunConfig
 from penstock.engine.plan import Calendar, CountPolicy, Fixed, Plan, Sessions, SlidingOrder, Tumbling, Window
 from penstock.engine.plan.sources import FileFormat
 from penstock.engine.spark.bounded_sources import BoundedSource

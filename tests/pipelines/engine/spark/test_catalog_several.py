@@ -12,7 +12,8 @@ from deltalake import DeltaTable
 from tests.pipelines.engine.spark.catalog_answers import Answer, Rows, answers
 from tests.pipelines.engine.spark.catalog_runs import BEGAN, Record, generated
 
-from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
+from penstock.engine.history.bounded_run import run_bounded
+from penstock.engine.history.bounded_run_config import BoundedRunConfig
 from penstock.engine.plan import FileOrigin
 from penstock.engine.spark.bounded_sources.file_formats import open_file_source
 from penstock.engine.spark.bounded_sources.union_source import UnionSource

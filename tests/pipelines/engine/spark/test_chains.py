@@ -11,7 +11,8 @@ from tests.pipelines.engine.spark.running import Running, send
 from tests.pipelines.engine.spark.test_stream import COLUMNS, FOREVER, asked, readings
 
 from penstock.core.kafka_client import BrokerAccess
-from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
+from penstock.engine.history.bounded_run import run_bounded
+from penstock.engine.history.bounded_run_config import BoundedRunConfig
 from penstock.engine.plan import (
     AggregateOutput,
     ArrowStep,

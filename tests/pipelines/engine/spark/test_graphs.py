@@ -12,7 +12,8 @@ from tests.pipelines.engine.spark.running import Running, send
 from tests.pipelines.engine.spark.test_stream import asked
 
 from penstock.core.kafka_client import BrokerAccess
-from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
+from penstock.engine.history.bounded_run import run_bounded
+from penstock.engine.history.bounded_run_config import BoundedRunConfig
 from penstock.engine.plan.joins import JOIN_KINDS
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource
 from penstock.engine.spark.bounded_sources.union_source import UnionSource

@@ -12,7 +12,8 @@ from tests.pipelines.engine.spark.test_stream import COLUMNS, asked, readings
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.batch.stream_tables import StreamTables
-from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
+from penstock.engine.history.bounded_run import run_bounded
+from penstock.engine.history.bounded_run_config import BoundedRunConfig
 from penstock.engine.plan import AggregateOutput, Column, LookupStep, Plan, PlanSource, SqlStep, TopicOrigin
 from penstock.engine.plan.stages import Stage
 from penstock.engine.sinks.latest_values import LatestValues

@@ -21,7 +21,8 @@ from penstock.engine.functions.vectorized import (
     KeyBatchContext,
     KeyBatchUpdate,
 )
-from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
+from penstock.engine.history.bounded_run import run_bounded
+from penstock.engine.history.bounded_run_config import BoundedRunConfig
 from penstock.engine.plan import (
     Column,
     Plan,

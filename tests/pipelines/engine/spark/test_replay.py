@@ -19,7 +19,7 @@ from penstock.engine.archive.archive_stream import ArchiveConfig, ArchiveStream
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.errors import ReplayError
 from penstock.engine.history import replay as replays
-from penstock.engine.history.bounded_run import BoundedRunConfig
+from penstock.engine.history.bounded_run_config import BoundedRunConfig
 from penstock.engine.history.replay import ReplayPaths, StreamReplay
 from penstock.engine.plan import Plan
 from penstock.engine.spark.bounded_sources import BoundedSource

@@ -12,7 +12,8 @@ from tests.pipelines.engine.spark.test_replay import Life, send_more
 from tests.pipelines.engine.spark.test_stream import asked, plan_over, readings
 
 from penstock.engine.errors import DefinitionError, ReplayError
-from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
+from penstock.engine.history.bounded_run import run_bounded
+from penstock.engine.history.bounded_run_config import BoundedRunConfig
 from penstock.engine.spark.bounded_sources.start_offsets import SourceFromOffsets
 from penstock.engine.windows.fixed import Fixed
 from penstock.engine.windows.sliding import Sliding

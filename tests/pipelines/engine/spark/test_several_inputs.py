@@ -15,7 +15,8 @@ from tests.pipelines.engine.spark.test_stream import COLUMNS, asked
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.errors import DefinitionError
-from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
+from penstock.engine.history.bounded_run import run_bounded
+from penstock.engine.history.bounded_run_config import BoundedRunConfig
 from penstock.engine.plan import (
     AggregateOutput,
     AsOf,
