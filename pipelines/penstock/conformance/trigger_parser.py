@@ -72,7 +72,7 @@ def find_trigger_function(kind: str) -> KeywordFunction:
 def unknown_type_error(kind: str) -> UnsupportedCaseError:
     """Return the error about a type that the contract does not have."""
     known_kinds = ", ".join(TRIGGER_KEYWORDS.kinds_by_name)
-    return UnsupportedCaseError(f"the contract has no trigger of type {kind!r}; it has {known_kinds}")
+    return UnsupportedCaseError(f"the specification has no trigger of type {kind!r}; it has {known_kinds}")
 
 
 def field_names(parameter: Parameter) -> tuple[str, ...]:

@@ -100,14 +100,14 @@ def parse_window(node: Mapping[str, Any] | str, unit: TimeUnit) -> Window:
             return Tumbling(parse_close_policy(spec, unit))
         case str(other):
             raise UnsupportedCaseError(
-                f"the contract has no windows of type {other!r}; it has {', '.join(WINDOW_TYPES)}"
+                f"the specification has no windows of type {other!r}; it has {', '.join(WINDOW_TYPES)}"
             )
         case other:
             raise invalid_field_error("`window.type`", other, f"one of {', '.join(WINDOW_TYPES)}")
 
 
 def find_added_keyword(kind: object) -> KeywordFunction | None:
-    """Return the keyword of time windows that the contract has no fields for, or None."""
+    """Return the keyword of time windows that the specification has no fields for, or None."""
     if not isinstance(kind, str) or kind in WINDOW_TYPES:
         return None
     return find_keyword_of(kind, WINDOW_KEYWORDS, TimeWindow)
@@ -181,7 +181,7 @@ def parse_policy(node: Mapping[str, Any], unit: TimeUnit, base: type[OrderPolicy
             function = find_keyword_of(kind, POLICY_KEYWORDS, base)
             if function is None:
                 raise UnsupportedCaseError(
-                    f"the contract has no policy of type {kind!r} here; it has count, delta, time"
+                    f"the specification has no policy of type {kind!r} here; it has count, delta, time"
                 )
             return parse_added_kind(function, node, unit)
         case other:
