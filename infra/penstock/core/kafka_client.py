@@ -36,6 +36,8 @@ def create_admin_client(bootstrap: str, client_settings: KafkaClientSettings) ->
     2.16.0 while a broker was killed and stopped repeatedly: that call aborts the process (assertion `eonce->refcnt
     > 0` in rd_kafka_enq_once_del_source_return), while `list_offsets` (9 outages, 102,440 failed requests) and
     `describe_topics` (3 outages, 220 failed requests) raise KafkaException. Commit offsets by a consumer instead.
+    `list_topics` raises it too, from an admin client and from a consumer: 10 outages (killed, stopped, suspended,
+    gone; 3,145 failed requests), and an address without a broker (3,705 failed requests).
     """
     from confluent_kafka.admin import AdminClient  # takes long to load, and the settings need this module
 
