@@ -13,13 +13,12 @@ from penstock.platform.cli.command_context import current_settings
 from penstock.platform.cli.options import complete_names, json_option
 from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
 from penstock.platform.cli.quarantine_view import RECORD_COLUMNS, to_data, to_row
+from penstock.quality.quarantine.quarantine_state import QuarantineState
 
 if TYPE_CHECKING:
     from penstock.platform.services.quarantine import TopicQuarantine
     from penstock.quality.quarantine.quarantined_records import QuarantinedRecord, RecordPosition
     from penstock.quality.quarantine.record_status import QuarantineStatus
-
-QUARANTINE_STATES = ("pending", "replaying", "replayed", "discarded")
 
 
 @click.group(
@@ -57,7 +56,11 @@ _why = click.option("--why", default="", help="Comment to store with the decisio
 )
 @_topic
 @_reason
-@click.option("--state", type=click.Choice(QUARANTINE_STATES), help="Only records in this state.")
+@click.option(
+    "--state",
+    type=click.Choice([state.value for state in QuarantineState]),
+    help="Only records in this state.",
+)
 @click.option(
     "--limit", default=50, show_default=True, type=click.IntRange(min=1), help="Number of records to show."
 )

@@ -3,25 +3,12 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from penstock.ingestion.ledger import DeliveryAddress, read_addresses
 from penstock.quality.quarantine.decisions import QuarantineDecision
+from penstock.quality.quarantine.quarantine_state import QuarantineState
 from penstock.quality.quarantine.quarantined_records import QuarantinedRecord, RecordPosition
-
-
-class QuarantineState(StrEnum):
-    """The state of a quarantined record.
-
-    PENDING waits for a decision. REPLAYING is decided and not yet delivered. REPLAYED is delivered to the topic
-    again. DISCARDED is never sent again.
-    """
-
-    PENDING = "pending"
-    REPLAYING = "replaying"
-    REPLAYED = "replayed"
-    DISCARDED = "discarded"
 
 
 @dataclass(frozen=True)

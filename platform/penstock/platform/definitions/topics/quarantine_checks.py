@@ -17,7 +17,8 @@ from penstock.platform.definitions.asset_keys import topic_key
 from penstock.platform.definitions.context import DefinitionsContext
 from penstock.platform.definitions.scheduled_checks import build_checks, build_scheduled_checks
 from penstock.platform.services.quarantine import TopicQuarantine
-from penstock.quality.quarantine.record_status import QuarantineState, QuarantineStatus, count_states
+from penstock.quality.quarantine.quarantine_state import QuarantineState
+from penstock.quality.quarantine.record_status import QuarantineStatus, count_states
 
 QUARANTINE_EMPTY_CHECK = "quarantine_empty"
 QUARANTINE_JOB = "check_quarantines"
