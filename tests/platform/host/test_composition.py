@@ -1,14 +1,17 @@
 """The configuration of a host from settings."""
 
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
+from tests.catalogs import PIPELINE_TEMPLATE, WriteCatalogFile
 
 from penstock.engine.spark.session import SparkSessionConfig, build_session_settings
 from penstock.engine.storage import ObjectStoreConfig, ObjectStorePath
 from penstock.platform.errors import SettingsError
-from penstock.platform.host.composition import spark_config, write_private_properties
+from penstock.platform.host.composition import _load_host_plan, spark_config, write_private_properties
 from penstock.platform.settings import Settings, load_settings
 
 
@@ -74,3 +77,13 @@ def test_a_session_has_the_configured_resource_limits(
     )
     assert limits.items() <= session_settings.items()
     assert not limits.keys() & build_session_settings(SparkSessionConfig((), tmp_path)).keys()
+
+
+def test_pipelines_that_load_at_the_same_time_do_not_remove_each_others_modules(
+    write: WriteCatalogFile,
+) -> None:
+    names = ("one", "two", "three")
+    for name in names:
+        write(f"{name}.py", f"import time\ntime.sleep(0.1)\n{dedent(PIPELINE_TEMPLATE.format(name=name))}")
+    with ThreadPoolExecutor(len(names)) as threads:
+        assert [plan.name for plan in threads.map(_load_host_plan, names)] == list(names)

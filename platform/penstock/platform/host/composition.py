@@ -1,5 +1,6 @@
 """Builds and runs a stream host from settings."""
 
+import threading
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
@@ -30,6 +31,8 @@ from penstock.platform.services.stream_catalog import reload_plan
 from penstock.platform.settings import Settings
 from penstock.platform.settings.model import LOOPBACK
 from penstock.quality.quarantine.replayed_records import ReplayedRecords
+
+_LOAD_LOCK = threading.Lock()
 
 
 def spark_config(settings: Settings) -> SparkSessionConfig:
@@ -88,9 +91,13 @@ def host_config(settings: Settings, metrics_port: int) -> HostConfig:
 
 
 def _load_host_plan(name: str) -> Plan:
-    """Load a pipeline from its current file, so that a restart of its stream is an upgrade."""
-    plan = reload_plan(name)
-    pickle_modules_by_value(name)
+    """Load a pipeline from its current file, so that a restart of its stream is an upgrade.
+
+    Streams start in parallel, and loading one pipeline reloads the modules of all.
+    """
+    with _LOAD_LOCK:
+        plan = reload_plan(name)
+        pickle_modules_by_value(name)
     return plan
 
 
