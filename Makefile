@@ -14,7 +14,7 @@ LOCK := $(UV) pip compile -q --universal --python-version 3.11 --generate-hashes
 	--no-annotate --custom-compile-command "make lock"
 
 .DEFAULT_GOAL := help
-.PHONY: help up down status logs test test-plain check bench lock clean run-environment dev-environment set-up
+.PHONY: help up down status logs test test-plain check golden bench lock clean run-environment dev-environment set-up
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ check: dev-environment ## format, lint, types, import rules
 	$(BIN)/mypy || status=1; \
 	$(BIN)/lint-imports || status=1; \
 	exit $$status
+
+golden: dev-environment ## make the golden home of the version in pyproject.toml
+	@$(BIN)/python -m tests.golden.create
 
 bench: dev-environment ## run the benchmarks and print their figures
 	@for bench in tests/benchmarks/bench_*.py; do echo "== $$bench"; $(BIN)/python -m tests.benchmarks.$$(basename $$bench .py) || exit 1; done
