@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.pipelines.engine.batch.stored import Bench
 from tests.pipelines.engine.batch.test_crashes import PLANS
-from tests.pipelines.engine.erasure.test_erase import GONE, fed, files_with, history
+from tests.pipelines.engine.erasure.test_key_erasure import GONE, fed, files_with, history
 
 from penstock.engine.upgrade.stored_plan import store_plan
 from penstock.platform.control import open_control_store

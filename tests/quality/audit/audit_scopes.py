@@ -1,6 +1,6 @@
 """Scopes of audits of streams that run in a test."""
 
-from tests.pipelines.engine.spark.running import Running
+from tests.pipelines.engine.spark.stream_runner import Running
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.host.control_reporter import to_batch_record

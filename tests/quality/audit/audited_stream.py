@@ -8,7 +8,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from tests.pipelines.engine.archive.test_archive import Place as ArchivePlace
-from tests.pipelines.engine.spark.running import Running, send
+from tests.pipelines.engine.spark.stream_runner import Running, send
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.archive.archive_names import archive_name

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.pipelines.engine.spark.running import Running, send
+from tests.pipelines.engine.spark.stream_runner import Running, send
 from tests.quality.audit.audit_scopes import create_audit_scope
 
 from penstock.engine.plan import AggregateOutput, Column, Plan, PlanSource, SqlStep, Stage, TopicOrigin

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.pipelines.engine.spark.running import Running, reads_from
+from tests.pipelines.engine.spark.stream_runner import Running, reads_from
 from tests.quality.audit.audited_stream import AuditedStream, find_states
 
 from penstock.engine.batch.stream_tables import StreamTables

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
-from tests.pipelines.engine.spark.running import send
+from tests.pipelines.engine.spark.stream_runner import send
+from tests.pipelines.engine.spark.test_live_stream import TEN_SECONDS, expected, plan_over, readings, values
 from tests.pipelines.engine.spark.test_replay import Life
-from tests.pipelines.engine.spark.test_stream import TEN_SECONDS, expected, plan_over, readings, values
 from tests.pipelines.outside_kinds import SINKS, write_modules
 from tests.quality.audit.audit_scopes import create_audit_scope
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from deltalake import DeltaTable
-from tests.pipelines.engine.spark.running import Running, send
-from tests.pipelines.engine.spark.test_chains import plan_over as build_three_stage_plan
-from tests.pipelines.engine.spark.test_stream import COLUMNS, readings
+from tests.pipelines.engine.spark.stream_runner import Running, send
+from tests.pipelines.engine.spark.test_live_stream import COLUMNS, readings
+from tests.pipelines.engine.spark.test_stage_chains import plan_over as build_three_stage_plan
 from tests.quality.audit.audit_scopes import create_audit_scope
 
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow, Timer

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.pipelines.engine.spark.running import send
+from tests.pipelines.engine.spark.stream_runner import send
 from tests.quality.audit.audited_stream import MINUTE, NOON, AuditedStream, find_states
 
 from penstock.infra.local_broker import LocalBroker

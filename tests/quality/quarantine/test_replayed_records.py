@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from tests.pipelines.engine.spark.running import send
+from tests.pipelines.engine.spark.stream_runner import send
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.history.bounded_run import run_bounded

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pytest
 from tests.pipelines.engine.batch.stored import Bench
 from tests.pipelines.engine.batch.test_crashes import PLAN, Fuse, Killed, history, of_time, run
-from tests.pipelines.engine.spark.test_stream import TEN_SECONDS, expected, values
-from tests.pipelines.engine.spark.test_stream import plan_over as bounded_plan
+from tests.pipelines.engine.spark.test_live_stream import TEN_SECONDS, expected, values
+from tests.pipelines.engine.spark.test_live_stream import plan_over as bounded_plan
 from tests.pipelines.outside_kinds import SINKS, forget_kinds, install_entry_points, write_modules
 
 from penstock import stream

@@ -11,9 +11,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from confluent_kafka import Producer
-from tests.pipelines.engine.spark.catalog_runs import BEGAN, Record
-from tests.pipelines.engine.spark.live_inputs import MADE, PARTITIONS, counted, end_of, sendings
-from tests.pipelines.engine.spark.running import Running
+from tests.pipelines.engine.spark.bounded_catalog import BEGAN, Record
+from tests.pipelines.engine.spark.live_catalog_inputs import MADE, PARTITIONS, counted, end_of, sendings
+from tests.pipelines.engine.spark.stream_runner import Running
 from tests.pipelines.stored import create_memory_source
 
 from penstock.engine.history.bounded_run import run_bounded

@@ -10,8 +10,8 @@ from uuid import uuid4
 import msgspec
 import pytest
 from tests.ingestion.registry_server import run_registry_server
-from tests.pipelines.engine.spark.running import Running, send
-from tests.pipelines.engine.spark.test_stream import asked
+from tests.pipelines.engine.spark.stream_runner import Running, send
+from tests.pipelines.engine.spark.test_live_stream import asked
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.errors import DefinitionError

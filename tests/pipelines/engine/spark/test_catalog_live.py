@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.ingestion.topic_reading import read_topic
-from tests.pipelines.engine.spark.catalog_answers import answers
-from tests.pipelines.engine.spark.catalog_runs import Record
+from tests.pipelines.engine.spark.bounded_catalog import Record
+from tests.pipelines.engine.spark.catalog_expectations import answers
 from tests.pipelines.engine.spark.live_catalog import (
     NAMES,
     LiveCatalog,
@@ -22,8 +22,8 @@ from tests.pipelines.engine.spark.live_catalog import (
     refuses_what_is_late,
     watched,
 )
-from tests.pipelines.engine.spark.live_inputs import counted, sendings
-from tests.pipelines.engine.spark.panes_left import left, rows
+from tests.pipelines.engine.spark.live_catalog_inputs import counted, sendings
+from tests.pipelines.engine.spark.materialized_panes import left, rows
 
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.infra.local_broker import LocalBroker

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.pipelines.catalog.test_card_travel import by_a_loop, payments
-from tests.pipelines.engine.spark.catalog_runs import asked, generated, left
+from tests.pipelines.engine.spark.bounded_catalog import asked, generated, left
 
 from penstock.pipelines import catalog
 

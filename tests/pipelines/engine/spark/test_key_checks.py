@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.pipelines.engine.spark.test_checks import (
+from tests.pipelines.engine.spark.test_live_stream import plan_over, readings
+from tests.pipelines.engine.spark.test_row_checks import (
     FAR_AHEAD,
     IN_ORDER,
     WARM,
@@ -16,7 +17,6 @@ from tests.pipelines.engine.spark.test_checks import (
     reading,
     summing_times,
 )
-from tests.pipelines.engine.spark.test_stream import plan_over, readings
 
 from penstock.engine.batch.batch_input import account_partitions, find_newest_times, select_window_partials
 from penstock.engine.plan import Plan, RowCheck, TopicOrigin

@@ -8,9 +8,9 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pytest
-from tests.pipelines.engine.spark.running import Running, send
-from tests.pipelines.engine.spark.test_checks import reading
-from tests.pipelines.engine.spark.test_stream import TEN_SECONDS, expected, plan_over, readings, values
+from tests.pipelines.engine.spark.stream_runner import Running, send
+from tests.pipelines.engine.spark.test_live_stream import TEN_SECONDS, expected, plan_over, readings, values
+from tests.pipelines.engine.spark.test_row_checks import reading
 
 from penstock.engine.operators.compiled_stage import compile_stage
 from penstock.engine.plan import Deduplication, Plan, SqlStep

@@ -10,8 +10,15 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from deltalake import DeltaTable
-from tests.pipelines.engine.spark.running import Progress, Running, reads_from, send
-from tests.pipelines.engine.spark.test_stream import TEN_SECONDS, asked, expected, plan_over, readings, values
+from tests.pipelines.engine.spark.stream_runner import Progress, Running, reads_from, send
+from tests.pipelines.engine.spark.test_live_stream import (
+    TEN_SECONDS,
+    asked,
+    expected,
+    plan_over,
+    readings,
+    values,
+)
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.core.waiting import wait_until

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from tests.pipelines.engine.spark.test_checks import IN_ORDER, KNOWN, PLANS, RECORDS, checked, reading
+from tests.pipelines.engine.spark.test_row_checks import IN_ORDER, KNOWN, PLANS, RECORDS, checked, reading
 
 from penstock.engine.dedup.duplicates import DUPLICATES_SCHEMA
 from penstock.engine.plan import Plan, WatermarkStrategy

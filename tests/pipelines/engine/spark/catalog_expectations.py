@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 from tests.pipelines.catalog.test_card_travel import by_a_loop
-from tests.pipelines.engine.spark.catalog_runs import BEGAN, Record, asked
+from tests.pipelines.engine.spark.bounded_catalog import BEGAN, Record, asked
 
 from penstock.ingestion.generators.generator import BLOCK_RECORDS
 from penstock.ingestion.generators.queries import find_planted_trend

@@ -12,8 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from tests.pipelines.engine.spark.running import Running, send
-from tests.pipelines.engine.spark.test_stream import TEN_SECONDS, asked, expected, plan_over, readings, values
+from tests.pipelines.engine.spark.stream_runner import Running, send
+from tests.pipelines.engine.spark.test_live_stream import (
+    TEN_SECONDS,
+    asked,
+    expected,
+    plan_over,
+    readings,
+    values,
+)
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.batch.outcome import BatchOutcome

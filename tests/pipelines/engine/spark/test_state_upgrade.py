@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pytest
-from tests.pipelines.engine.spark.running import Running, send
-from tests.pipelines.engine.spark.test_stream import asked, plan_over, readings
+from tests.pipelines.engine.spark.stream_runner import Running, send
+from tests.pipelines.engine.spark.test_live_stream import asked, plan_over, readings
 
 from penstock.engine.errors import PlanChangedError
 from penstock.engine.operators.stage_graph import compile_graph

@@ -10,8 +10,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from tests.pipelines.engine.aggregates.elements import Spread, SquareSum
-from tests.pipelines.engine.spark.running import Running, send
-from tests.pipelines.engine.spark.test_stream import asked, ledger
+from tests.pipelines.engine.spark.stream_runner import Running, send
+from tests.pipelines.engine.spark.test_live_stream import asked, ledger
 
 from penstock.conformance.reference.aggregates import compute_aggregate
 from penstock.conformance.reference.input_records import StageElement

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.ingestion.servers import run_line_server
 from tests.ingestion.topic_reading import read_topic
-from tests.pipelines.engine.spark.running import Running
+from tests.pipelines.engine.spark.stream_runner import Running
 
 from penstock.engine.plan import Plan, TopicOrigin
 from penstock.infra.local_broker import LocalBroker

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
-from tests.pipelines.engine.spark.running import Running, send
-from tests.pipelines.engine.spark.test_stream import ledger, plan_over, values
+from tests.pipelines.engine.spark.stream_runner import Running, send
+from tests.pipelines.engine.spark.test_live_stream import ledger, plan_over, values
 
 from penstock.core.waiting import wait_until
 from penstock.engine.batch.intent import OffsetRange

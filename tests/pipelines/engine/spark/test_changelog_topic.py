@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from tests.pipelines.engine.spark.running import Running, send
-from tests.pipelines.engine.spark.test_stream import COLUMNS, asked, readings
+from tests.pipelines.engine.spark.stream_runner import Running, send
+from tests.pipelines.engine.spark.test_live_stream import COLUMNS, asked, readings
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.plan import AggregateOutput, Plan, PlanSource, Stage, TopicOrigin, WatermarkStrategy

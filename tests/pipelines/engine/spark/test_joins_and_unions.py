@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pytest
-from tests.pipelines.engine.spark.running import Running, send
-from tests.pipelines.engine.spark.test_stream import asked
+from tests.pipelines.engine.spark.stream_runner import Running, send
+from tests.pipelines.engine.spark.test_live_stream import asked
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.history.bounded_run import run_bounded

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
-from tests.pipelines.engine.spark.running import Running
+from tests.pipelines.engine.spark.stream_runner import Running
 
 from penstock.infra.local_broker import LocalBroker
 from penstock.pipelines import catalog

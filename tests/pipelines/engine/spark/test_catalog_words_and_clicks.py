@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.pipelines.engine.spark.catalog_answers import answers
-from tests.pipelines.engine.spark.catalog_runs import BEGAN, asked, generated, left
+from tests.pipelines.engine.spark.bounded_catalog import BEGAN, asked, generated, left
+from tests.pipelines.engine.spark.catalog_expectations import answers
 
 from penstock.ingestion.generators.generator import BLOCK_RECORDS
 from penstock.ingestion.generators.queries import find_planted_trend

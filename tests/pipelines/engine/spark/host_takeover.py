@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
-from tests.pipelines.engine.spark.running import Running
+from tests.pipelines.engine.spark.stream_runner import Running
 
 from penstock.core.clock import now_ms
 from penstock.core.kafka_client import BrokerAccess
@@ -26,12 +26,12 @@ from penstock.infra.local_broker import LocalBroker
 def sleeper(
     broker: LocalBroker, topic: str, folder: Path, jars: list[Path]
 ) -> Iterator[tuple[subprocess.Popen[bytes], Callable[[], str]]]:
-    """A host that waits in its first batch (see sleeper.py); with it comes what reads its log."""
+    """A host that waits in its first batch (see blocked_host.py); with it comes what reads its log."""
     log = folder / "sleeper.log"
     command = [
         sys.executable,
         "-m",
-        "tests.pipelines.engine.spark.sleeper",
+        "tests.pipelines.engine.spark.blocked_host",
         folder,
         broker.bootstrap,
         topic,

@@ -9,8 +9,8 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.pipelines.engine.spark.running import Running, send
-from tests.pipelines.engine.spark.test_stream import COLUMNS, asked, readings
+from tests.pipelines.engine.spark.stream_runner import Running, send
+from tests.pipelines.engine.spark.test_live_stream import COLUMNS, asked, readings
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow, Timer

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
-from tests.pipelines.engine.spark.running import Running, send
-from tests.pipelines.engine.spark.test_stream import asked, ledger, plan_over
+from tests.pipelines.engine.spark.stream_runner import Running, send
+from tests.pipelines.engine.spark.test_live_stream import asked, ledger, plan_over
 
 from penstock.engine.plan import Column, Plan
 from penstock.engine.windows.sessions import Sessions

@@ -7,9 +7,9 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from tests.pipelines.engine.spark.running import send
+from tests.pipelines.engine.spark.stream_runner import send
+from tests.pipelines.engine.spark.test_live_stream import asked, plan_over, readings
 from tests.pipelines.engine.spark.test_replay import Life, send_more
-from tests.pipelines.engine.spark.test_stream import asked, plan_over, readings
 
 from penstock.engine.errors import DefinitionError, ReplayError
 from penstock.engine.history.bounded_run import run_bounded

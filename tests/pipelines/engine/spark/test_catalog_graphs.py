@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from tests.pipelines.engine.spark.catalog_answers import Answer, Rows, answers
-from tests.pipelines.engine.spark.catalog_runs import BEGAN, Record, generated
+from tests.pipelines.engine.spark.bounded_catalog import BEGAN, Record, generated
+from tests.pipelines.engine.spark.catalog_expectations import Answer, Rows, answers
 
 from penstock.engine.history.bounded_run import run_bounded
 from penstock.engine.history.bounded_run_config import BoundedRunConfig

@@ -8,8 +8,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from tests.pipelines.engine.spark.running import Running, send
-from tests.pipelines.engine.spark.test_stream import FOREVER, asked, ledger
+from tests.pipelines.engine.spark.stream_runner import Running, send
+from tests.pipelines.engine.spark.test_live_stream import FOREVER, asked, ledger
 
 from penstock.engine.plan import (
     AggregateOutput,

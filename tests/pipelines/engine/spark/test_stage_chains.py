@@ -7,8 +7,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from tests.pipelines.engine.spark.running import Running, send
-from tests.pipelines.engine.spark.test_stream import COLUMNS, FOREVER, asked, readings
+from tests.pipelines.engine.spark.stream_runner import Running, send
+from tests.pipelines.engine.spark.test_live_stream import COLUMNS, FOREVER, asked, readings
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.history.bounded_run import run_bounded

@@ -10,7 +10,7 @@ from uuid import uuid4
 import duckdb
 import pyarrow as pa
 import pytest
-from tests.pipelines.engine.spark.running import Running, send
+from tests.pipelines.engine.spark.stream_runner import Running, send
 
 from penstock.engine.plan import (
     AggregateOutput,

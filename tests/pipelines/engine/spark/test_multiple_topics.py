@@ -10,8 +10,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
-from tests.pipelines.engine.spark.running import Running, send
-from tests.pipelines.engine.spark.test_stream import COLUMNS, asked
+from tests.pipelines.engine.spark.stream_runner import Running, send
+from tests.pipelines.engine.spark.test_live_stream import COLUMNS, asked
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.errors import DefinitionError

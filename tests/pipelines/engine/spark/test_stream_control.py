@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
-from tests.pipelines.engine.spark.running import Running, send
-from tests.pipelines.engine.spark.taking_over import sleeper, successor, suspended
-from tests.pipelines.engine.spark.test_stream import (
+from tests.pipelines.engine.spark.host_takeover import sleeper, successor, suspended
+from tests.pipelines.engine.spark.stream_runner import Running, send
+from tests.pipelines.engine.spark.test_live_stream import (
     TEN_SECONDS,
     asked,
     expected,

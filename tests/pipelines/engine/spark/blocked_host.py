@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from tests.pipelines.engine.batch.half_a_file import HalfAFile
-from tests.pipelines.engine.spark.test_stream import plan_over
+from tests.pipelines.engine.spark.test_live_stream import plan_over
 
 from penstock.core.clock import now_ms
 from penstock.core.kafka_client import BrokerAccess

@@ -12,7 +12,7 @@ from typing import Any
 from zlib import crc32
 
 import msgspec
-from tests.pipelines.engine.spark.catalog_runs import BEGAN, Record, generated
+from tests.pipelines.engine.spark.bounded_catalog import BEGAN, Record, generated
 
 from penstock.ingestion.contracts import load_contract
 from penstock.ingestion.generators import make_even_send_times
