@@ -1,4 +1,4 @@
-"""What a least time between batches saves, and what it costs a record: processor time of the host against latency.
+"""Measures the batch interval: processor time of the host against latency.
 
 A stack in a scratch folder runs with its feed of 50 records a second, once for each interval. Latency is the time
 from a record's own timestamp in Kafka to the commit of its batch, for every record of the last seconds.
@@ -34,7 +34,7 @@ MEASURE_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class IntervalResult:
-    """What one interval gave."""
+    """The figures of one interval."""
 
     interval_ms: int
     core: float
@@ -43,7 +43,7 @@ class IntervalResult:
 
 
 def read_batches_since(stack: ScratchStack, begun_ms: int) -> list[BatchRecord]:
-    """The batches with records that began since then."""
+    """Return the batches with records that started since a time."""
     store = open_control_store(stack.control_url)
     try:
         with store.engine.connect() as connection:
@@ -54,7 +54,7 @@ def read_batches_since(stack: ScratchStack, begun_ms: int) -> list[BatchRecord]:
 
 
 def read_record_timestamps(stack: ScratchStack) -> dict[tuple[int, int], int]:
-    """When each record was made, by partition and offset."""
+    """Return the timestamp of each record, by partition and offset."""
     consumer = Consumer({**stack.client, "group.id": "bench", "enable.auto.commit": False})
     found: dict[tuple[int, int], int] = {}
     try:
@@ -71,7 +71,7 @@ def read_record_timestamps(stack: ScratchStack) -> dict[tuple[int, int], int]:
 
 
 def compute_latencies(done: list[BatchRecord], made: dict[tuple[int, int], int]) -> Iterator[float]:
-    """For each record of these batches, how long until its batch was committed."""
+    """Return the time of each record until the commit of its batch."""
     for batch in done:
         committed = batch.clock_ms + sum(batch.durations_ms.values())
         for part in batch.accounts:
@@ -86,12 +86,12 @@ def measure_interval(stack: ScratchStack, interval_ms: int) -> IntervalResult:
     before = stack.batch()
     poll_until(lambda: stack.batch() > before + 5, 60, "batches")
     time.sleep(MEASURE_SECONDS)  # compilers and caches settle
-    begun, host = now_ms(), psutil.Process(stack.pids()["host"])
+    started_at, host = now_ms(), psutil.Process(stack.pids()["host"])
     hosts = [host, *host.children(recursive=True)]
     spent = cpu_seconds(hosts)
     time.sleep(MEASURE_SECONDS)
     core = (cpu_seconds(hosts) - spent) / MEASURE_SECONDS
-    done = read_batches_since(stack, begun)
+    done = read_batches_since(stack, started_at)
     return IntervalResult(
         interval_ms, core, len(done), np.array(list(compute_latencies(done, read_record_timestamps(stack))))
     )

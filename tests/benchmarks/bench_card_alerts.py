@@ -40,7 +40,7 @@ ALERTS_TOPIC = "card-alerts"
 
 
 class AlertListener(threading.Thread):
-    """Notes when each alert came, and when its payment was made."""
+    """Records the time of each alert and of its payment."""
 
     def __init__(self, bootstrap: str) -> None:
         super().__init__(daemon=True)
@@ -58,7 +58,7 @@ class AlertListener(threading.Thread):
         self._consumer.subscribe([ALERTS_TOPIC])
 
     def run(self) -> None:
-        """Listen until it is told to end."""
+        """Listen until `end` is called."""
         while not self._told_to_end.is_set():
             message = self._consumer.poll(0.1)
             if message is None or message.error() or not (value := message.value()):
@@ -69,7 +69,7 @@ class AlertListener(threading.Thread):
         self._consumer.close()
 
     def end(self) -> None:
-        """Have it end, and wait for that."""
+        """Stop listening, and wait for the end."""
         self._told_to_end.set()
         self.join()
 

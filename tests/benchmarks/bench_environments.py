@@ -1,4 +1,4 @@
-"""What environments take: `local` applied from nothing and destroyed, `aws` planned against a stand-in for it.
+"""Measures environments: `local` applied and destroyed, `aws` planned with a simulated AWS.
 
 `python -m tests.benchmarks.bench_environments`, best with nothing else running. What the provider for AWS needs is
 skipped by name where it is missing.
@@ -29,21 +29,21 @@ from penstock.infra.terraform.provider_mirrors import has_provider
 
 @contextmanager
 def copied_environments() -> Iterator[Path]:
-    """The HCL in a folder where it may be used."""
+    """Copy the HCL to a scratch folder."""
     with tempfile.TemporaryDirectory() as scratch:
         copy_environments(Path(scratch))
         yield Path(scratch)
 
 
 def time_action(what: Callable[[], object]) -> float:
-    """How long something took."""
+    """Return the seconds of an action."""
     began = time.perf_counter()
     what()
     return time.perf_counter() - began
 
 
 def measure_local() -> Iterator[tuple[str, float, str]]:
-    """Apply, look, destroy."""
+    """Apply, plan and destroy."""
     with copied_environments() as root:
         workspace = open_local_environment(root, INFRA.parent / ".penstock" / "jars", find_first_port())
         try:
@@ -55,7 +55,7 @@ def measure_local() -> Iterator[tuple[str, float, str]]:
 
 
 def measure_aws() -> Iterator[tuple[str, float, str]]:
-    """Plan from nothing, with the provider at hand."""
+    """Plan an environment that was never applied."""
     mirrors = find_mirrors()
     if not any(has_provider(mirror, *PROVIDER) for mirror in mirrors):
         sys.stderr.write("aws: the provider {} {} is in no filesystem mirror here\n".format(*PROVIDER))
@@ -87,7 +87,7 @@ def measure_aws() -> Iterator[tuple[str, float, str]]:
 
 
 def main() -> None:
-    """Measure, and print each figure as it comes."""
+    """Measure, and print each figure."""
     console = Console()
     logging.getLogger("werkzeug").setLevel(logging.ERROR)  # the stand-in tells each request
     for measured in (measure_local, measure_aws):

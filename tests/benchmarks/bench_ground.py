@@ -1,4 +1,4 @@
-"""What a person waits for: the first row from nothing, the first new row after a restart, and what rest costs.
+"""Measures starts: the first row of a new clone, the first new row after a restart, and the idle load.
 
 It clones this checkout into a scratch folder with ports of its own, says `make up`, waits for rows of the log of
 panes, says `make down` and `make up` again, and reads the processor time of the stream host while records flow and,
@@ -36,14 +36,14 @@ WAIT_TIMEOUT_S = 600.0
 
 
 def time_action(what: Callable[[], object]) -> float:
-    """How long something took."""
+    """Return the seconds of an action."""
     began = time.perf_counter()
     what()
     return time.perf_counter() - began
 
 
 def read_table_version(clone: Path) -> int:
-    """How often rows were added to the log of panes; 0 while there is none."""
+    """Return the version of the pane log; 0 while there is none."""
     try:
         return DeltaTable(clone / ".penstock" / "warehouse" / "panes" / "sensor_minute").version()
     except TableNotFoundError:
@@ -51,7 +51,7 @@ def read_table_version(clone: Path) -> int:
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    """Wait for a condition, a tenth of a second at a time."""
+    """Wait for a condition, polling ten times a second."""
     deadline = time.monotonic() + WAIT_TIMEOUT_S
     while not condition():
         if time.monotonic() > deadline:
@@ -60,7 +60,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 class BenchmarkCheckout:
-    """A clone that runs the platform on ports of its own."""
+    """A clone that runs the platform on its own ports."""
 
     def __init__(self, folder: Path, cold: bool) -> None:
         subprocess.run(["git", "clone", "-q", str(ROOT), str(folder)], check=True)
@@ -99,7 +99,7 @@ class BenchmarkCheckout:
 
 
 def find_host_processes(folder: Path) -> list[psutil.Process]:
-    """The stream host of this benchmark, with its Java machine."""
+    """Find the stream host of this benchmark and its JVM."""
     of_folder = [
         p for p in psutil.process_iter(["cmdline"]) if str(folder) in " ".join(p.info["cmdline"] or [])
     ]
@@ -108,7 +108,7 @@ def find_host_processes(folder: Path) -> list[psutil.Process]:
 
 
 def cpu_seconds(processes: list[psutil.Process]) -> float:
-    """The processor time that these have taken; one that has ended meanwhile has taken no more."""
+    """Return the processor time of the processes; ended ones count no more."""
     taken = 0.0
     for process in processes:
         with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
@@ -117,7 +117,7 @@ def cpu_seconds(processes: list[psutil.Process]) -> float:
 
 
 def measure_core_share(folder: Path) -> float:
-    """The processor time that the host takes meanwhile, as a share of one core."""
+    """Return the processor time of the host as a share of one core."""
     mine = find_host_processes(folder)
     before = cpu_seconds(mine)
     time.sleep(IDLE_SECONDS)

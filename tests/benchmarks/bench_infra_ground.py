@@ -1,4 +1,4 @@
-"""What the ground costs: jars, broker, process manager, bootstrap. `python tests/benchmarks/bench_infra_ground.py`.
+"""Measures jars, broker, process manager and bootstrap. `python tests/benchmarks/bench_infra_ground.py`.
 
 Fetching the jars needs a network; everything else stays on this machine.
 """

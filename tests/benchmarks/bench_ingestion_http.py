@@ -37,7 +37,7 @@ def now_ms() -> int:
 
 
 def run_worker(bootstrap: str, ledger: Path, pipe: Connection) -> None:
-    """Be the worker: say the port, then the processor seconds used each time one asks."""
+    """Run the worker: send the port, then the processor seconds at each request."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     contract = load_contract("sensors")
     source = HttpPushSource("127.0.0.1", 0, create_record_format(contract).checker)
@@ -67,7 +67,7 @@ def send_requests(port: int, body: bytes, requests: int) -> None:
 def measure_round(port: int, body: bytes, requests: int, pipe: Connection) -> tuple[float, float]:
     """Return records a second by the clock, and by the worker's processor time."""
     pipe.send(True)
-    used, begun = pipe.recv(), time.perf_counter()
+    used, started_at = pipe.recv(), time.perf_counter()
     senders = [
         threading.Thread(target=send_requests, args=(port, body, requests // SENDER_COUNT))
         for _ in range(SENDER_COUNT)
@@ -76,7 +76,7 @@ def measure_round(port: int, body: bytes, requests: int, pipe: Connection) -> tu
         sender.start()
     for sender in senders:
         sender.join()
-    passed = time.perf_counter() - begun
+    passed = time.perf_counter() - started_at
     pipe.send(True)
     records = requests // SENDER_COUNT * SENDER_COUNT * LINES_PER_REQUEST
     return records / passed, records / (pipe.recv() - used)

@@ -17,7 +17,7 @@ TARGET_PARTITIONS = [("t", 0), ("t", 1), ("t", 2), ("t.dead-letters", 0)]
 
 
 def write_ledger(directory: Path, records: int, chunk: int) -> None:
-    """Write a ledger of so many records, so many at a time; rarely synced, for the disk is not measured."""
+    """Write a ledger in batches of records; rarely synced, because the disk is not measured."""
     ledger = DeliveryLedger(directory, lambda: 1_800_000_000_000)
     ledger.start_session(TARGET_PARTITIONS, [-1] * 4, "a benchmark", "key")
     done: list[tuple[int, list[int], dict[int, list[tuple[int, int]]]]] = []
@@ -38,19 +38,19 @@ def write_ledger(directory: Path, records: int, chunk: int) -> None:
 
 
 def time_opening(directory: Path) -> float:
-    """Return the milliseconds until a ledger can be written on."""
-    begun = time.perf_counter()
+    """Return the milliseconds until a ledger can be written."""
+    started_at = time.perf_counter()
     ledger = DeliveryLedger(directory, lambda: 0)
-    passed = time.perf_counter() - begun
+    elapsed_s = time.perf_counter() - started_at
     ledger.close(clean=False)
-    return passed * 1_000
+    return elapsed_s * 1_000
 
 
 def measure_read_rate(directory: Path, records: int) -> float:
-    """Return how many addresses a second are given back."""
-    begun = time.perf_counter()
+    """Return the number of addresses read per second."""
+    started_at = time.perf_counter()
     assert sum(1 for _ in read_addresses(directory)) == records
-    return records / (time.perf_counter() - begun)
+    return records / (time.perf_counter() - started_at)
 
 
 def main() -> None:

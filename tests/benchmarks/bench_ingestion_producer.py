@@ -92,13 +92,13 @@ def _send_raw(work: ProducerWorkload, values: Sequence[bytes]) -> float:
         }
     )
     producer.list_topics(topic)
-    begun = time.perf_counter()
+    started_at = time.perf_counter()
     for part in work.batches():
         pairs = zip(values[part], work.keys[part], strict=True)
         producer.produce_batch(topic, [{"value": value, "key": key} for value, key in pairs])
         producer.poll(0)
     producer.flush()
-    return len(work.values) / (time.perf_counter() - begun)
+    return len(work.values) / (time.perf_counter() - started_at)
 
 
 def send_with_ledger(work: ProducerWorkload) -> float:
@@ -113,7 +113,7 @@ def send_with_contract(work: ProducerWorkload) -> float:
 
 
 def make_invalid_records_variant(every: int) -> Callable[[ProducerWorkload], float]:
-    """Deliver as with the contract, with one record of so many cut in half, which goes to the dead letters."""
+    """Return a variant with invalid records at the given interval, which become dead letters."""
 
     def deliver(work: ProducerWorkload) -> float:
         values = [v[: len(v) // 2] if place % every == 0 else v for place, v in enumerate(work.values)]
@@ -134,11 +134,11 @@ def _deliver_with_ledger(work: ProducerWorkload, batch_of: Callable[[slice], Sou
     ledger = DeliveryLedger(work.folder / contract.topic, lambda: time.time_ns() // 1_000_000)
     producer = LedgeredProducer(work.broker.bootstrap, contract.topic, ledger)
     producer.resume(None)
-    begun = time.perf_counter()
+    started_at = time.perf_counter()
     for part in work.batches():
         producer.send(batch_of(part))
     producer.flush()
-    rate = len(work.values) / (time.perf_counter() - begun)
+    rate = len(work.values) / (time.perf_counter() - started_at)
     producer.close()
     return rate
 

@@ -1,8 +1,8 @@
-"""How soon a word about a stream is true, while records flow.
+"""Measures how long requests of stream states take while records flow.
 
     python -m tests.benchmarks.bench_lifecycle [rounds]
 
-A whole stack is started for it. Times are from the wish's being written to the host's saying that it is so.
+A whole stack is started for it. A time is from the request to the report of the host.
 """
 
 import statistics
@@ -25,7 +25,7 @@ MAX_SECONDS = {"start": "2", "drain": "3 and the batch"}
 
 
 def time_verb(store: ControlStore, word: str) -> float:
-    """How long a wish takes to come true."""
+    """Return the seconds from a request to its state."""
     began = time.perf_counter()
     wait_for_state(store, request_state(store, STREAM_NAME, STREAM_COMMANDS[word], (STREAM_NAME,)), 60)
     return time.perf_counter() - began

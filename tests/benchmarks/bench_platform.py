@@ -40,7 +40,7 @@ PENSTOCK_COMMAND = str(Path(sys.executable).with_name("penstock"))
 
 
 def median_seconds(what: Callable[[], object], rounds: int = 1) -> float:
-    """The median time of some rounds."""
+    """Return the median time of some rounds."""
     taken = []
     for _ in range(rounds):
         began = time.perf_counter()
@@ -50,14 +50,14 @@ def median_seconds(what: Callable[[], object], rounds: int = 1) -> float:
 
 
 def make_command(*words: str, home: Path) -> Callable[[], object]:
-    """A process, ready to be run; bytecode is cached as it is after `make up`."""
+    """Return a function that runs a process; bytecode is cached, as after `make up`."""
     variables = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment = {**variables, "PENSTOCK_HOME": str(home)}
     return lambda: subprocess.run(words, env=environment, capture_output=True, check=False)
 
 
 def make_batch_rows(stream: str, first: int, count: int) -> Iterator[dict[str, object]]:
-    """Batches as the store holds them."""
+    """Build batch rows of the store."""
     account = PartitionAccount("sensors", 0, 0, 10, 10, 10, 0, 0, 0)
     sample = BatchRecord(stream, 0, 1, "data", 0, 0, (account,), {"early": 1}, 1, 0, {"fold": 1.0})
     for number in range(first, first + count):
@@ -72,7 +72,7 @@ def write_batches(store: ControlStore, streams: list[str], count: int) -> None:
 
 
 def run_sensor_tick(sensor: object, instance: DagsterInstance, cursor: str | None) -> tuple[int, str | None]:
-    """One tick of the sensor, its events kept as the daemon keeps them; returns how many, and the next cursor."""
+    """Run a tick of the sensor and store its events; return their number and the next cursor."""
     with build_sensor_context(instance=instance, cursor=cursor) as context:
         result = sensor(context)  # type: ignore[operator]  # a sensor is called with its context
     events = getattr(result, "asset_events", [])
@@ -83,7 +83,7 @@ def run_sensor_tick(sensor: object, instance: DagsterInstance, cursor: str | Non
 
 
 def report_running_streams(store: ControlStore, streams: list[str]) -> None:
-    """Have the store tell of streams that run, as a host that has all of them does."""
+    """Report all streams as running, as a host does."""
     now = now_ms()
     for stream in streams:
         store.set_desired_state(stream, DesiredRunState.RUNNING, now)
@@ -92,7 +92,7 @@ def report_running_streams(store: ControlStore, streams: list[str]) -> None:
 
 
 def measure_sensor(folder: Path, store: ControlStore, names: list[str], count: int) -> tuple[float, float]:
-    """How long the longest tick over a whole history takes, and one over one new batch of each stream."""
+    """Measure the longest tick over a whole history, and one over a new batch of each stream."""
     plan: Plan = catalog.load_plan(catalog.pipeline_names()[0])
     plans = [
         replace(plan, name=name, stages=rename_stage_tables(plan, number))
@@ -118,7 +118,7 @@ def measure_sensor(folder: Path, store: ControlStore, names: list[str], count: i
 
 
 def rename_stage_tables(plan: Plan, number: int) -> tuple[object, ...]:
-    """The plan's stages with tables of their own."""
+    """Rename the tables of the plan's stages."""
     return tuple(
         replace(stage, sinks=tuple(replace(sink, table=f"{sink.table}_{number}") for sink in stage.sinks))
         for stage in plan.stages
@@ -126,7 +126,7 @@ def rename_stage_tables(plan: Plan, number: int) -> tuple[object, ...]:
 
 
 def make_batch_record(stream: str, number: int) -> BatchRecord:
-    """One more batch."""
+    """Build one batch record."""
     account = PartitionAccount("sensors", 0, 0, 10, 10, 10, 0, 0, 0)
     return BatchRecord(stream, number, 1, "data", number, 0, (account,), {"early": 1}, 1, 0, {"fold": 1.0})
 

@@ -1,4 +1,4 @@
-"""What an audit costs: every check with full recomputation, against a plain bounded run over the same records.
+"""Measures an audit with full recomputation, against a bounded run over the same records.
 
 The stream has read the topic, and its archive has it too. A time is of the whole run, in a session that is there.
 With `--batches` a stream whose results depend on its batches is audited as well, cut into so
@@ -46,7 +46,7 @@ AUDITED_TOPIC = "audited"
 
 
 def run_stream(one: BenchScene, plan: Plan, records: int, at_once: int = 500_000) -> Path:
-    """Have a stream read all records, and archive them; return the stream's folder."""
+    """Run a stream over all records and archive them; return its folder."""
     stream = EngineRival(one, plan, at_once)
     stream.start()
     wait_until_read(stream, records)
@@ -84,7 +84,7 @@ def run_bounded_plan(one: BenchScene, plan: Plan) -> None:
 
 
 def time_action(what: Callable[[], object]) -> float:
-    """How long something takes."""
+    """Return the seconds of an action."""
     began = time.perf_counter()
     what()
     return time.perf_counter() - began

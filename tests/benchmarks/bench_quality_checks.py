@@ -1,4 +1,4 @@
-"""What ten expectations cost in the stream: the same records with and without them, in turns.
+"""Measures ten expectations in a stream: the same records with and without them, in turns.
 
 A round is four turns, without, with, with, without: what a machine does besides, and what Java learns meanwhile,
 meets both alike, and a ratio is of one round's sums. A turn's time is from the commit of its first batch to that of
@@ -49,7 +49,7 @@ TEN_EXPECTATIONS = (
 
 
 def add_ten_checks(plan: Plan) -> Plan:
-    """The plan with ten checks of its records."""
+    """Add ten checks to the plan."""
     checks = tuple(
         compile_row_check(Expectation(kind, kwargs, f"check_{number}", "quarantine"), READING_COLUMNS)
         for number, (kind, kwargs) in enumerate(TEN_EXPECTATIONS)
@@ -59,7 +59,7 @@ def add_ten_checks(plan: Plan) -> Plan:
 
 @dataclass(frozen=True)
 class TurnCost:
-    """What a turn took: seconds of the clock, and seconds of processors; turns can be added."""
+    """Clock and processor seconds of a turn; turns can be added."""
 
     clock: float
     processor: float
@@ -69,7 +69,7 @@ class TurnCost:
 
 
 def run_turn(one: BenchScene, plan: Plan, records: int) -> TurnCost:
-    """Read all records; what is measured begins with the commit of the first batch."""
+    """Read all records; measure from the commit of the first batch."""
     rival = EngineRival(one, plan, BATCH_RECORDS)
     rival.start()
     wait_until_read(rival, 1)
@@ -81,7 +81,7 @@ def run_turn(one: BenchScene, plan: Plan, records: int) -> TurnCost:
 
 
 def read_cpu_seconds(one: BenchScene) -> float:
-    """How long processors have worked for Spark's process."""
+    """Return the processor time of Spark's process."""
     java = one.session._jvm  # there is no other way to ask
     assert java is not None
     told = Path(f"/proc/{java.java.lang.ProcessHandle.current().pid()}/stat").read_text()

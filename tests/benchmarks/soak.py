@@ -1,4 +1,4 @@
-"""A stack under random kills and pauses, for as long as asked.
+"""Runs a stack under random kills and pauses for a given time.
 
     python -m tests.benchmarks.soak [minutes] [seconds between] [seed]
 
@@ -50,33 +50,35 @@ def main(minutes: float = 30.0, between: float = 8.0, seed: int | None = None) -
 
 @contextmanager
 def keep_folder_on_failure() -> Iterator[Path]:
-    """A folder that is removed at the end, unless something failed: then it is named, and left to be looked at."""
+    """A folder that is removed at the end, or printed and kept after a failure."""
     folder = Path(tempfile.mkdtemp(prefix="soak-"))
     try:
         yield folder
     except BaseException:
-        console.print(f"it failed, and what it left is in {folder}")
+        console.print(f"failed; its files are in {folder}")
         raise
     shutil.rmtree(folder)
 
 
 def run_disturbance(disturbance: Disturbance, minutes: float) -> None:
-    """Kill and pause for so long, and print how often."""
+    """Kill and pause for the given time, and print the counts."""
     end = time.monotonic() + minutes * 60
-    while (left := end - time.monotonic()) > 0:
-        disturbance.run(min(left, REPORT_INTERVAL_S))
-        console.print(f"{left / 60:.0f} min to go, {disturbance.counts.total()} kills and pauses so far")
-    done = dict(sorted(disturbance.counts.items()))
-    console.print(f"{disturbance.counts.total()} kills and pauses in {minutes:g} min: {done}")
+    while (remaining_s := end - time.monotonic()) > 0:
+        disturbance.run(min(remaining_s, REPORT_INTERVAL_S))
+        console.print(
+            f"{remaining_s / 60:.0f} min to go, {disturbance.counts.total()} kills and pauses so far"
+        )
+    counts = dict(sorted(disturbance.counts.items()))
+    console.print(f"{disturbance.counts.total()} kills and pauses in {minutes:g} min: {counts}")
 
 
 def compare_results(stack: ScratchStack) -> None:
-    """Print each comparison once it was made and nothing was found."""
-    found = check_exactness(stack)
+    """Compare the results, and print each comparison."""
+    compared = check_exactness(stack)
     console.print(
-        f"{found.records:,} records, none of the acknowledged missing; {found.windows:,} windows: exact"
+        f"{compared.records:,} records, none of the acknowledged missing; {compared.windows:,} windows: exact"
     )
-    console.print(f"{found.materializations:,} materializations tell of each batch once, in order")
+    console.print(f"{compared.materializations:,} materializations report each batch once, in order")
     with stack.without_feed():
         wait_for_balance(stack)
         wait_for_archive(stack)

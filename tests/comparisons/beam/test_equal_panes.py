@@ -1,4 +1,4 @@
-"""Three programs, written for Apache Beam and for this platform, show the same panes of the same script."""
+"""Three programs for Apache Beam and for Penstock emit the same panes for the same script."""
 
 from collections.abc import Callable
 from functools import cache
@@ -25,55 +25,61 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def beam(pytestconfig: pytest.Config) -> Path:
-    """A Python that has Beam; skipped by name, with the reason, where it cannot be had."""
-    python, why = ensure_environment(pytestconfig.rootpath)
+    """A Python with Beam; skipped with the reason where it cannot be installed."""
+    python, reason = ensure_environment(pytestconfig.rootpath)
     if python is None:
-        pytest.skip(why)
+        pytest.skip(reason)
     return python
 
 
 @pytest.fixture(scope="module")
-def theirs(beam: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[dict[str, Any]]]:
-    """What Beam's runner shows of a program; each is run once."""
+def beam_panes(beam: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[dict[str, Any]]]:
+    """The panes of a program in Beam; each is run once."""
     return cache(lambda program: play_in_beam(beam, program, tmp_path_factory.mktemp(program)))
 
 
-def by_the_contract(program: str) -> list[dict[str, Any]]:
-    """Every pane that the reference evaluator shows of a script."""
+def play_in_reference(program: str) -> list[dict[str, Any]]:
+    """Return the panes of the reference evaluator for a script."""
     plan = PROGRAMS[program].plan
-    records, cuts = build_batches(plan, SCRIPTS_BY_PROGRAM[program])
+    records, input_batches = build_batches(plan, SCRIPTS_BY_PROGRAM[program])
     evaluator = Evaluator(plan)
-    shown: list[dict[str, Any]] = []
-    for number, cut in enumerate(cuts):
-        inside = [offset for span in cut.ranges for offset in range(span.start, span.end)]
-        held = tuple(InputRecord(plan.sources[0].name, 0, offset, records[offset]) for offset in inside)
-        watermark = cut.watermark
+    rows: list[dict[str, Any]] = []
+    for number, input_batch in enumerate(input_batches):
+        offsets = [offset for span in input_batch.ranges for offset in range(span.start, span.end)]
+        input_records = tuple(
+            InputRecord(plan.sources[0].name, 0, offset, records[offset]) for offset in offsets
+        )
+        watermark = input_batch.watermark
         assert watermark is not None
         batch = InputBatch(
-            number, cut.clock_ms, held, watermark=watermark, is_last=watermark == MAX_TIMESTAMP_MS
+            number,
+            input_batch.clock_ms,
+            input_records,
+            watermark=watermark,
+            is_last=watermark == MAX_TIMESTAMP_MS,
         )
         for pane in evaluator.run(batch).panes:
             bounds = [round(bound / 1_000) for bound in (pane.start, pane.end)]
             ((_, value),) = pane.values
             row = {"key": pane.key[0], "value": value, "window": bounds, "pane": pane.pane_index}
-            shown.append({**row, "timing": pane.timing})
-    return shown
+            rows.append({**row, "timing": pane.timing})
+    return rows
 
 
 @pytest.mark.parametrize("program", sorted(PROGRAMS))
-def test_beam_and_the_contract_show_the_same_panes(
-    theirs: Callable[[str], list[dict[str, Any]]], program: str
+def test_beam_and_the_reference_emit_the_same_panes(
+    beam_panes: Callable[[str], list[dict[str, Any]]], program: str
 ) -> None:
-    ours = by_the_contract(program)
-    assert count_panes(ours) == count_panes(theirs(program))
-    assert len(ours) > 5
+    panes = play_in_reference(program)
+    assert count_panes(panes) == count_panes(beam_panes(program))
+    assert len(panes) > 5
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("program", sorted(PROGRAMS))
-def test_beam_and_this_platform_show_the_same_panes(
-    spark: "SparkSession", theirs: Callable[[str], list[dict[str, Any]]], tmp_path: Path, program: str
+def test_beam_and_penstock_emit_the_same_panes(
+    spark: "SparkSession", beam_panes: Callable[[str], list[dict[str, Any]]], tmp_path: Path, program: str
 ) -> None:
-    ours = play_in_penstock(spark, program, tmp_path / "here")
-    assert count_panes(ours) == count_panes(theirs(program))
-    assert len(ours) > 5
+    panes = play_in_penstock(spark, program, tmp_path / "here")
+    assert count_panes(panes) == count_panes(beam_panes(program))
+    assert len(panes) > 5

@@ -1,4 +1,4 @@
-"""What DStreams hear of a socket and of a folder is what comes into a topic from them here."""
+"""DStreams and feeds read the same lines from a socket and from a folder."""
 
 import json
 import os
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 LINES = [f"line {number}" for number in range(500)] + ["", "Wört für Wört", "the last one"]
-PATIENCE_S = 120
+READ_TIMEOUT_S = 120
 
 
-class Heard:
-    """The elements of a stream of theirs, and who waits for them."""
+class DStreamLines:
+    """The elements of a DStream, for threads that wait for them."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -44,9 +44,9 @@ class Heard:
             self.lines += rdd.collect()
             self.changed.notify_all()
 
-    def until(self, count: int) -> None:
+    def wait_for(self, count: int) -> None:
         with self.changed:
-            assert self.changed.wait_for(lambda: len(self.lines) >= count, PATIENCE_S), len(self.lines)
+            assert self.changed.wait_for(lambda: len(self.lines) >= count, READ_TIMEOUT_S), len(self.lines)
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def ssc(spark: "SparkSession") -> "Iterator[StreamingContext]":
     from pyspark.streaming import StreamingContext
 
     if spark.sparkContext.defaultParallelism < 2:
-        pytest.skip("a socket of DStreams holds one core, and its batches want another")
+        pytest.skip("a socket of DStreams occupies one core, and its batches need another")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         context = StreamingContext(spark.sparkContext, 1)
@@ -62,12 +62,12 @@ def ssc(spark: "SparkSession") -> "Iterator[StreamingContext]":
     context.stop(stopSparkContext=False, stopGraceFully=False)
 
 
-def in_topic(broker: LocalBroker, kind: str, place: str, folder: Path) -> list[str]:
-    """The texts that come into a topic of a source's own."""
-    contract = replace(load_contract("lines"), topic=f"heard-of-a-{kind}")
+def feed_topic(broker: LocalBroker, kind: str, location: str, folder: Path) -> list[str]:
+    """Feed a topic from a source, and return its texts."""
+    contract = replace(load_contract("lines"), topic=f"read-from-{kind}")
     ensure_topics(broker.bootstrap, [contract])
     index = folder / "index" if kind == "text" else None
-    options = {find_source_kind(kind).location: place, "follow": True} | (
+    options = {find_source_kind(kind).location: location, "follow": True} | (
         {"text": True} if kind == "socket" else {}
     )
     source = open_source(
@@ -78,43 +78,43 @@ def in_topic(broker: LocalBroker, kind: str, place: str, folder: Path) -> list[s
     return [json.loads(read.value)["text"] for read in read_topic(broker.bootstrap, contract.topic)]
 
 
-def test_lines_of_a_socket_are_heard_by_both(
+def test_both_read_the_lines_of_a_socket(
     ssc: "StreamingContext", broker: LocalBroker, tmp_path: Path
 ) -> None:
-    done = threading.Event()
+    finished = threading.Event()
 
     def serve(client: Any) -> None:
         client.sendall("".join(f"{line}\n" for line in LINES).encode())
-        done.wait(PATIENCE_S)  # who hangs up is connected to again, and would say it all once more
+        finished.wait(READ_TIMEOUT_S)  # a closed connection is opened again, and would get all lines twice
 
-    heard = Heard()
-    with run_line_server(serve) as port, run_line_server(serve) as other:
-        ssc.socketTextStream("127.0.0.1", port).foreachRDD(heard.note)
+    dstream_lines = DStreamLines()
+    with run_line_server(serve) as port, run_line_server(serve) as feed_port:
+        ssc.socketTextStream("127.0.0.1", port).foreachRDD(dstream_lines.note)
         ssc.start()
-        heard.until(len(LINES))
-        ours = in_topic(broker, "socket", f"127.0.0.1:{other}", tmp_path)
-        done.set()
-    assert Counter(ours) == Counter(heard.lines) == Counter(LINES)
+        dstream_lines.wait_for(len(LINES))
+        fed = feed_topic(broker, "socket", f"127.0.0.1:{feed_port}", tmp_path)
+        finished.set()
+    assert Counter(fed) == Counter(dstream_lines.lines) == Counter(LINES)
 
 
-def test_files_that_are_put_into_a_folder_are_heard_by_both(
+def test_both_read_the_files_of_a_folder(
     ssc: "StreamingContext", broker: LocalBroker, tmp_path: Path
 ) -> None:
-    folder, heard = tmp_path / "books", Heard()
+    folder, dstream_lines = tmp_path / "books", DStreamLines()
     folder.mkdir()
-    ssc.textFileStream(str(folder)).foreachRDD(heard.note)
+    ssc.textFileStream(str(folder)).foreachRDD(dstream_lines.note)
     ssc.start()
     for number, lines in enumerate((LINES[:200], LINES[200:])):
-        put(folder, f"book-{number}.txt", lines)
-    heard.until(len(LINES))
-    ours = in_topic(broker, "text", str(folder), tmp_path)
-    assert Counter(ours) == Counter(heard.lines) == Counter(LINES)
+        move_file(folder, f"book-{number}.txt", lines)
+    dstream_lines.wait_for(len(LINES))
+    fed = feed_topic(broker, "text", str(folder), tmp_path)
+    assert Counter(fed) == Counter(dstream_lines.lines) == Counter(LINES)
 
 
-def put(folder: Path, name: str, lines: list[str]) -> None:
-    """Have a file appear whole, and so new that theirs, which looks at times of change, cannot pass it by."""
-    written = folder.parent / name
-    written.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    changed = time.time() + 2
-    os.utime(written, (changed, changed))
-    shutil.move(written, folder / name)
+def move_file(folder: Path, name: str, lines: list[str]) -> None:
+    """Move a complete file into the folder, with a time that DStreams accept as new."""
+    new_file = folder.parent / name
+    new_file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    modified_at = time.time() + 2
+    os.utime(new_file, (modified_at, modified_at))
+    shutil.move(new_file, folder / name)

@@ -131,7 +131,7 @@ def test_invalid_arguments_are_refused_in_one_line(
 def test_an_invalid_repaired_record_is_refused_with_its_line(
     run: Callable, quarantine: None, tmp_path: Path, line: dict[str, object], message: str
 ) -> None:
-    repaired_file = tmp_path / "mended.jsonl"
+    repaired_file = tmp_path / "repaired.jsonl"
     repaired_file.write_text(json.dumps(line), "utf-8")
     result = run("quarantine", "replay", "sensors", "--repaired", str(repaired_file))
     assert result.code == 2
@@ -163,7 +163,7 @@ def test_records_are_replayed_once_and_invalid_ones_refused(
     monkeypatch.setenv("PENSTOCK_KAFKA__BOOTSTRAP", broker.bootstrap)
     run("topics", "apply")
     before = len(read_sensors(broker))
-    repaired_file = tmp_path / "mended.jsonl"
+    repaired_file = tmp_path / "repaired.jsonl"
     lines = [
         {"partition": 0, "offset": 1, "value": {**VALID, "id": "repaired"}},
         {"partition": 0, "offset": 3, "value": "{"},

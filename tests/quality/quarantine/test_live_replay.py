@@ -75,13 +75,13 @@ def repair(source: QuarantinedRecord, device: str) -> tuple[RecordPosition, byte
 def test_repaired_records_are_counted_once_and_pass_the_audit(
     spark: "SparkSession", broker: LocalBroker, tmp_path: Path
 ) -> None:
-    stream = RepairedStream(spark, broker, "mending", tmp_path / "stream")
+    stream = RepairedStream(spark, broker, "repaired", tmp_path / "stream")
     stream.run(RECORD_COUNT)
     quarantined = stream.quarantined
     assert sorted(quarantined) == ["future_event_time", "malformed", "no_value"]
     read_ranges = {"minutes": {1: (0, quarantined["future_event_time"].position.offset + 1)}}
     repaired = dict(
-        [repair(quarantined["malformed"], "mended-1"), repair(quarantined["no_value"], "mended-2")]
+        [repair(quarantined["malformed"], "repaired-1"), repair(quarantined["no_value"], "repaired-2")]
     )
     wanted = [quarantined["malformed"], quarantined["no_value"]]
     judgement = judge_records(wanted, repaired, create_record_format(stream.contract).checker, read_ranges)
@@ -108,13 +108,13 @@ def test_repaired_records_are_counted_once_and_pass_the_audit(
     summaries = {verdict.check: verdict.summary for verdict in report.verdicts}
     assert summaries["accounts"].startswith(f"{RECORD_COUNT + LATER_COUNT + 6:,} read = ")
     assert "+ 3 quarantined +" in summaries["accounts"]
-    assert summaries["delivery mending"].startswith(
+    assert summaries["delivery repaired"].startswith(
         f"{RECORD_COUNT + LATER_COUNT + 2:,} records of 2 producers are in the topic"
     )
     rows = DeltaTable(stream.warehouse / "latest" / "minutes").to_pyarrow_table()
-    repaired_rows = rows.filter(pc.starts_with(rows.column("device"), "mended-")).sort_by("device")
+    repaired_rows = rows.filter(pc.starts_with(rows.column("device"), "repaired-")).sort_by("device")
     assert repaired_rows.select(["device", "temperature", "readings"]).to_pylist() == [
-        {"device": f"mended-{number}", "temperature": 21.5, "readings": 1} for number in (1, 2)
+        {"device": f"repaired-{number}", "temperature": 21.5, "readings": 1} for number in (1, 2)
     ]
 
 
