@@ -20,7 +20,8 @@ from penstock.platform.cli.output import StepPrinter, cli_command, format_exampl
 def command(wait: float) -> int:
     """Start broker, feed, stream host and Dagster.
 
-    Programs that already run are not affected. If the start fails, nothing keeps running.
+    Programs that already run are not affected. If the start fails, nothing keeps running. With the feed disabled,
+    the command does not wait for results, because nothing may send records.
     """
     from penstock.platform.cli.status import show_status
     from penstock.platform.services.stream_catalog import find_stream_error, table_show_command
@@ -31,7 +32,7 @@ def command(wait: float) -> int:
     bring_up_stack(settings, steps)
     broken_streams = [stream for stream in settings.streams if find_stream_error(stream) is not None]
     missing_streams: tuple[str, ...] = ()
-    if wait > 0:
+    if wait > 0 and settings.feed.enabled:
         valid_streams = [stream for stream in settings.streams if stream not in broken_streams]
         with steps.step("wait for the first results"), use_control_store(settings) as store:
             missing_streams = wait_for_first_rows(store, valid_streams, wait)
