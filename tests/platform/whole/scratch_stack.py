@@ -62,7 +62,12 @@ class ScratchStack:
         """Let the stack use a copy of the pipelines' code; call it before the start."""
         copy = self.catalog.parents[1]
         shutil.copytree(CODE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-        self.environment["PYTHONPATH"] = str(copy.parent)
+        self.add_import_folder(copy.parent)
+
+    def add_import_folder(self, folder: Path) -> None:
+        """Let every process of the stack import from a folder first; call it before the start."""
+        folders = [str(folder), self.environment.get("PYTHONPATH", "")]
+        self.environment["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
 
     @property
     def bootstrap(self) -> str:
