@@ -50,7 +50,9 @@ class DefinitionError(PipelineError):
         self.fix = fix
         self.location = location
         location_prefix = f"{location}: " if location else ""
-        super().__init__(f"{location_prefix}{field}: {problem!s}. {fix}")
+        problem_text = str(problem)
+        end = "" if problem_text.endswith(("?", ".")) else "."
+        super().__init__(f"{location_prefix}{field}: {problem_text}{end} {fix}")
 
     def with_location(self, location: str) -> "DefinitionError":
         """Return the same error with the place where the definition is."""

@@ -97,7 +97,12 @@ def test_streams_are_a_list_with_commas(text: str, monkeypatch: pytest.MonkeyPat
         ),
         ({"PENSTOCK_KAFKA": "{"}, "", 'parsing value for field "kafka".*Write a group of values as JSON'),
         ({}, "[kafka]\nport = 'x'", "kafka.port in penstock.toml is 'x': .*valid integer"),
-        ({}, "[kafak]\nport = 1", "kafak in penstock.toml is not a setting"),
+        ({}, "[kafak]\nport = 1", r"kafak in penstock.toml is not a setting \(did you mean kafka\?\)"),
+        (
+            {},
+            "[kafka]\nprot = 1",
+            r"kafka.prot in penstock.toml is not a setting \(did you mean kafka.port\?\)",
+        ),
         ({}, "port = ", "penstock.toml is not valid TOML .*Fix that line"),
         ({}, "root = '/'", "Set PENSTOCK_ROOT instead"),
         ({"PENSTOCK_KAFKA__PORT": "3000"}, "", "dagster.port and kafka.port are both 3000"),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 
 import click
+from click.exceptions import NoSuchCommand
 
 from penstock.core.errors import PenstockError
 from penstock.platform.cli.output import format_examples
@@ -58,6 +59,15 @@ class LazyGroup(click.Group):
         command = import_module(self._modules[cmd_name]).command
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; for an unknown name, suggest the nearest ones without importing them."""
+        try:
+            return super().resolve_command(ctx, args)
+        except NoSuchCommand as error:
+            raise NoSuchCommand(error.command_name, possibilities=self._modules, ctx=ctx) from None
 
 
 @click.command(

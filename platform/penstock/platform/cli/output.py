@@ -78,10 +78,13 @@ def _print_rich(columns: Sequence[str], cells: list[list[str]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*columns, box=SIMPLE_HEAD, header_style="bold")
+    console = Console()
+    text_width = sum(max(map(len, column)) for column in zip(columns, *cells, strict=True))
+    padding = 1 if text_width + 3 * len(columns) < console.width else 0
+    table = Table(*columns, box=SIMPLE_HEAD, header_style="bold", padding=(0, padding))
     for row in cells:
         table.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
-    Console().print(table)
+    console.print(table)
 
 
 _STYLES = {

@@ -28,8 +28,8 @@ def iter_setting_names(model: type[BaseModel] = Settings, prefix: str = "") -> I
 
 
 def explain_errors(error: ValidationError, is_variable: Callable[[str], bool]) -> str:
-    """Return one clause for each invalid value: its source, the value, and what is allowed."""
-    return "; ".join(_explain_error(detail, is_variable) for detail in error.errors())
+    """Return a line for each invalid value: its source, the value, and what is allowed."""
+    return "\n".join(_explain_error(detail, is_variable) for detail in error.errors())
 
 
 def describe_unknown_variables(environment: Iterable[str]) -> Iterator[str]:
@@ -41,7 +41,7 @@ def describe_unknown_variables(environment: Iterable[str]) -> Iterator[str]:
     for name in sorted(environment):
         if name.startswith(VARIABLE_PREFIX) and name.upper() not in known_variables:
             dotted_name = name.removeprefix(VARIABLE_PREFIX).lower().replace("__", ".")
-            yield f"{name} sets nothing{_suggest_name(dotted_name)}"
+            yield f"{name} sets nothing{_suggest_name(dotted_name, is_variable=True)}"
 
 
 def _explain_error(detail: ErrorDetails, is_variable: Callable[[str], bool]) -> str:
@@ -54,16 +54,15 @@ def _explain_error(detail: ErrorDetails, is_variable: Callable[[str], bool]) -> 
     if detail["type"] == "value_error":
         return f"{source} is {detail['input']!r}: {detail['msg'].removeprefix('Value error, ')}"
     if detail["type"] == "extra_forbidden":
-        return (
-            f"{source} is not a setting{_suggest_name(name)}; `penstock status --settings` lists all settings"
-        )
+        suggestion = _suggest_name(name, is_variable=is_variable(name))
+        return f"{source} is not a setting{suggestion}; `penstock status --settings` lists all settings"
     return f"{source} is {detail['input']!r}: {detail['msg'].lower()}"
 
 
-def _suggest_name(name: str) -> str:
-    matches = difflib.get_close_matches(name, list(iter_setting_names()), n=1, cutoff=0.6)
-    return (
-        f" (did you mean {variable_name(matches[0])}, {matches[0]} in {SETTINGS_FILE_NAME}?)"
-        if matches
-        else ""
-    )
+def _suggest_name(name: str, *, is_variable: bool) -> str:
+    """Name the nearest setting, as a variable or as in the settings file, where a section may be meant."""
+    known_names = list(iter_setting_names())
+    if not is_variable:
+        known_names += sorted({known.rpartition(".")[0] for known in known_names} - {""})
+    matches = difflib.get_close_matches(name, known_names, n=1, cutoff=0.6)
+    return f" (did you mean {variable_name(matches[0]) if is_variable else matches[0]}?)" if matches else ""
