@@ -50,7 +50,7 @@ def test_any_arrival_within_the_bound_tells_the_same() -> None:
     sent = sorted(((each["at"] + chance.randrange(BOUND), each) for each in made), key=lambda pair: pair[0])
     evaluator = Evaluator(catalog.load_plan("card_travel"), lambda fields: [dict(fields)])
     told = sorted(
-        (pane.key[0], values["payment"], values["after"])
+        (pane.key[0], values["payment"], values["previous_payment"])
         for batch in batches(sent, "cards", 3_000)
         for pane in evaluator.run(batch).panes
         for values in [dict(pane.values)]
@@ -66,9 +66,9 @@ def test_what_comes_behind_the_watermark_is_compared_with_nothing() -> None:
     sent = [*((each["at"], each) for each in made), (made[-1]["at"], late)]
     evaluator = Evaluator(catalog.load_plan("card_travel"), lambda fields: [dict(fields)])
     panes = [pane for batch in batches(sent, "cards", 3_000) for pane in evaluator.run(batch).panes]
-    assert sorted((p.key[0], dict(p.values)["payment"], dict(p.values)["after"]) for p in panes) == by_a_loop(
-        made
-    )
+    assert sorted(
+        (p.key[0], dict(p.values)["payment"], dict(p.values)["previous_payment"]) for p in panes
+    ) == by_a_loop(made)
 
 
 def test_a_distance_is_that_of_the_atlas() -> None:

@@ -202,5 +202,6 @@ def test_outputs_of_a_function_over_personal_data_are_tagged() -> None:
         plan, plan.only_stage, plan.only_stage.sinks[0], [("cards", "card")]
     ).columns
     assert [(c.name, c.type) for c in described if c.tags] == [
-        ("card", "string"), ("payment", "string"), ("here", "string"), ("there", "string"), ("apart_ms", "bigint")
+        ("card", "string"), ("payment", "string"), ("country", "string"),
+        ("previous_country", "string"), ("apart_ms", "bigint")
     ]  # fmt: skip

@@ -95,8 +95,8 @@ def write_alerts(folder: Path, number: int, rows: list[tuple[str, int, int]]) ->
     columns = {
         "card": ["c"] * len(rows),
         "payment": [payment for payment, *_ in rows],
-        "here": ["DE"] * len(rows),
-        "there": ["FR"] * len(rows),
+        "country": ["DE"] * len(rows),
+        "previous_country": ["FR"] * len(rows),
         "apart_ms": [apart for _, apart, _ in rows],
         "window_start": times,
         "window_end": times,

@@ -10,7 +10,7 @@ activity = (
         read("tweets", idle_after="5 seconds").sql("SELECT *, 'message' AS what FROM input"),
     )
     .key("what")
-    .aggregate(happened=count())
+    .aggregate(events=count())
     .window(fixed("1 minute"))
     .trigger(after_watermark(early=every("10 seconds")), lateness="1 minute")
     .accumulation("retracting")

@@ -28,7 +28,7 @@ def flag_distant_payments(context: KeyContext[CardLastSeen]) -> KeyUpdate[CardLa
     for payment in context.records:
         country, at = payment.fields["country"], payment.time
         if last is not None and country != last.country and abs(at - last.at) <= MIN_TRAVEL_TIME_MS:
-            alert = {"payment": payment.fields["id"], "here": country, "there": last.country}
+            alert = {"payment": payment.fields["id"], "country": country, "previous_country": last.country}
             rows.append(OutputRow({**alert, "apart_ms": abs(at - last.at)}, at))
         if last is None or at >= last.at:
             last = CardLastSeen(country, at)
@@ -42,7 +42,12 @@ card_alerts = (
     .stateful(
         flag_distant_payments,
         state=CardLastSeen,
-        returns={"payment": "STRING", "here": "STRING", "there": "STRING", "apart_ms": "BIGINT"},
+        returns={
+            "payment": "STRING",
+            "country": "STRING",
+            "previous_country": "STRING",
+            "apart_ms": "BIGINT",
+        },
         forget_after="1 day",
     )
     .write("card_alerts", mode="log")

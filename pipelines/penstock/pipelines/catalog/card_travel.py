@@ -74,9 +74,9 @@ def impossible_travel_row(before: CardUse, after: CardUse) -> OutputRow | None:
         return None
     travel_row = {
         "payment": after.payment,
-        "after": before.payment,
-        "came_from": before.country,
-        "used_in": after.country,
+        "previous_payment": before.payment,
+        "previous_country": before.country,
+        "country": after.country,
     }
     return OutputRow({**travel_row, "km": round(km), "minutes": round(60 * hours, 1)}, after.at)
 
@@ -101,9 +101,9 @@ card_travel = (
         state=CardTravelState,
         returns={
             "payment": "STRING",
-            "after": "STRING",
-            "came_from": "STRING",
-            "used_in": "STRING",
+            "previous_payment": "STRING",
+            "previous_country": "STRING",
+            "country": "STRING",
             "km": "BIGINT",
             "minutes": "DOUBLE",
         },

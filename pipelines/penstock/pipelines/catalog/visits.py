@@ -12,8 +12,8 @@ visits = (
     .aggregate(
         clicks=count(),
         pages=distinct("page"),
-        came_by=first("page"),
-        left_from=last("page"),
+        entry_page=first("page"),
+        exit_page=last("page"),
         steps=collect("action"),
     )
     .window(sessions("30 seconds"))

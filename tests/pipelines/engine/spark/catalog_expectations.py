@@ -118,7 +118,7 @@ def visits(sent: Sent) -> list[Answer]:
       SELECT "user", min("at"), max("at") + 30000, count(1), count(DISTINCT page), first(page ORDER BY "at", nth),
              last(page ORDER BY "at", nth), list(action ORDER BY "at", nth)
       FROM numbered GROUP BY "user", visit ORDER BY ALL"""
-    columns = "clicks, pages, came_by, left_from, steps"
+    columns = "clicks, pages, entry_page, exit_page, steps"
     question = f'"user", epoch_ms(window_start), epoch_ms(window_end), {columns}'
     return [by_sql("latest/visits", question, expected, sent=sent["clicks"])]
 
@@ -155,7 +155,7 @@ def activity(sent: Sent) -> list[Answer]:
     named = {"clicks": "click", "cards": "payment", "tweets": "message"}
     everything = [{"what": what, "at": each["at"]} for topic, what in named.items() for each in sent[topic]]
     expected = """SELECT what, "at" - "at" % 60000, count(1) FROM sent GROUP BY ALL ORDER BY ALL"""
-    return [by_sql("latest/activity", "what, epoch_ms(window_start), happened", expected, sent=everything)]
+    return [by_sql("latest/activity", "what, epoch_ms(window_start), events", expected, sent=everything)]
 
 
 def card_velocity(sent: Sent) -> list[Answer]:
@@ -180,13 +180,13 @@ def card_alerts(sent: Sent) -> list[Answer]:
             told.append((card["card"], card["id"], card["country"], last[0], abs(card["at"] - last[1])))
         if last is None or card["at"] >= last[1]:
             seen[card["card"]] = (card["country"], card["at"])
-    question = "SELECT card, payment, here, there, apart_ms FROM found ORDER BY ALL"
+    question = "SELECT card, payment, country, previous_country, apart_ms FROM found ORDER BY ALL"
     return [Answer("panes/card_alerts", question, sorted(told))]
 
 
 def card_travel(sent: Sent) -> list[Answer]:
     uses = [each for each in once(sent["cards"]) if each["country"] in CAPITALS]
-    question = "SELECT card, payment, after FROM found ORDER BY ALL"
+    question = "SELECT card, payment, previous_payment FROM found ORDER BY ALL"
     return [Answer("panes/card_travel", question, by_a_loop(list(uses)))]
 
 
@@ -284,7 +284,7 @@ def temperature_rises(sent: Sent) -> list[Answer]:
             expected.append((device, len(mine), known[0]))
             mine.clear()
         mine.append(now)
-    question = "SELECT device, readings, began_at FROM found ORDER BY ALL"
+    question = "SELECT device, readings, first_temperature FROM found ORDER BY ALL"
     return [Answer("panes/temperature_rises", question, sorted(expected))]
 
 

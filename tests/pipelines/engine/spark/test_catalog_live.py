@@ -140,7 +140,7 @@ def test_each_alert_about_a_card_is_in_its_topic_once(found: LiveCatalog, topics
         for read in read_topic(topics.bootstrap, "card-alerts", "read_committed")
     ]
     alerts = [(partition, row) for partition, row in told if row["kind"] == "insert"]
-    columns = ("card", "payment", "here", "there", "apart_ms")
+    columns = ("card", "payment", "country", "previous_country", "apart_ms")
     (answer,) = answers("card_alerts", sent_to("card_alerts"))
     assert sorted(tuple(row[name] for name in columns) for _, row in alerts) == answer.rows
     batches = found.table("card_alerts", "panes/card_alerts").to_pylist()
