@@ -37,15 +37,15 @@ def iter_page_lines(result: DemoResult) -> Iterator[str]:
     yield ""
     yield from (demo.note, "") if demo.note else ()
     yield from iter_question_lines(name)
-    yield "## The result"
-    yield "Its newest rows:"
+    yield "## Results"
+    yield "The newest rows:"
     yield ""
     yield from iter_table_lines(*select_newest_rows(result))
     yield ""
     yield describe_accounts(result)
     yield ""
     yield from iter_check_lines(result)
-    yield "## How it is written"
+    yield "## Definition"
     yield from iter_definition_lines(name)
     yield ""
     yield f"`penstock demo {name}` made this page and its picture, from seed {demo.seed}: {describe_pace(result)}."
@@ -65,7 +65,7 @@ def iter_question_lines(name: str) -> Iterator[str]:
 
 def iter_check_lines(result: DemoResult) -> Iterator[str]:
     """Yield the expectations of each table and their results."""
-    yield "## What is expected of it"
+    yield "## Expectations"
     for table_path, checks_of_table in groupby(result.table_checks, key=lambda check: check.table):
         table_checks = list(checks_of_table)
         suite_file = f"quality/penstock/quality/suites/{table_path}.yaml"
