@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 from tests.comparisons.beam.programs_in_penstock import PROGRAMS
-from tests.pipelines.stored import create_memory_source
+from tests.pipelines.memory_topics import create_memory_source
 
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.intent import OffsetRange

@@ -16,7 +16,7 @@ from tests.comparisons.dstreams.input_batches import (
     SECOND_MS,
 )
 from tests.comparisons.dstreams.verbs_page import read_verbs
-from tests.pipelines.stored import create_memory_source
+from tests.pipelines.memory_topics import create_memory_source
 
 from penstock import stream
 from penstock.engine.batch.intent import OffsetRange

@@ -20,7 +20,7 @@ from tests.comparisons.dstreams.input_batches import (
     advance_clock,
     use_manual_clock,
 )
-from tests.pipelines.stored import create_memory_source
+from tests.pipelines.memory_topics import create_memory_source
 
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.history.bounded_run import BoundedRun

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 import msgspec
-from tests.pipelines.catalog.live import BEGAN
+from tests.pipelines.catalog.send_time_batches import BEGAN
 
 from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
 from penstock.ingestion.generators import GENERATORS, make_even_send_times

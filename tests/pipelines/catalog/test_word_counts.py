@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 import msgspec
-from tests.pipelines.catalog.live import BEGAN, Fields, batches
+from tests.pipelines.catalog.send_time_batches import BEGAN, Fields, batches
 
 from penstock.conformance.reference import Evaluator, Pane
 from penstock.ingestion.generators import make_even_send_times

@@ -7,7 +7,7 @@ from zlib import crc32
 
 import msgspec
 import pytest
-from tests.pipelines.catalog.live import BEGAN, batches
+from tests.pipelines.catalog.send_time_batches import BEGAN, batches
 
 from penstock.conformance.reference import Evaluator
 from penstock.ingestion.generators import make_even_send_times

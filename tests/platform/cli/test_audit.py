@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from dagster import AssetSpec, DagsterInstance, Definitions
-from tests.pipelines.engine.batch.stored import Bench
+from tests.pipelines.engine.batch.stream_bench import Bench
 from tests.pipelines.engine.batch.test_crashes import PLAN, Fuse
 from tests.pipelines.engine.batch.test_crashes import run as run_stream
 from tests.quality.audit.table_damage import DAMAGES

@@ -1,7 +1,7 @@
 """State rows with readable names, ISO times and no sentinel values."""
 
 import pyarrow as pa
-from tests.pipelines.engine.batch.stored import Bench
+from tests.pipelines.engine.batch.stream_bench import Bench
 from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse
 from tests.pipelines.engine.batch.test_crashes import run as run_batches
 

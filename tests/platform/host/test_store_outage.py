@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import pytest
 from sqlalchemy.exc import OperationalError
-from tests.pipelines.engine.batch.stored import Bench
-from tests.pipelines.engine.batch.test_fence import BATCHES, PLAN, TABLES, undisturbed
+from tests.pipelines.engine.batch.stream_bench import Bench
+from tests.pipelines.engine.batch.test_write_fence import BATCHES, PLAN, TABLES, undisturbed
 from tests.platform.conftest import Postgres
 
 from penstock.core.clock import now_ms

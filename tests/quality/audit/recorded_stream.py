@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
-from tests.pipelines.engine.batch.stored import Bench
+from tests.pipelines.engine.batch.stream_bench import Bench
 from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse, run
 
 from penstock.core.kafka_client import BrokerAccess

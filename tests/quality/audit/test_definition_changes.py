@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
-from tests.pipelines.engine.batch.stored import Bench
+from tests.pipelines.engine.batch.stream_bench import Bench
 from tests.pipelines.engine.batch.test_crashes import PLAN, Fuse, history, run
 from tests.quality.audit.recorded_stream import create_scope, find_failures, run_checks
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from tests.pipelines.engine.batch.stored import Bench
+from tests.pipelines.engine.batch.stream_bench import Bench
 from tests.quality.audit.recorded_stream import create_scope, rewrite, run_stream
 
 from penstock.engine.archive.archive_rows import ARCHIVE_LEDGER_SCHEMA, ARCHIVE_RECORD_SCHEMA

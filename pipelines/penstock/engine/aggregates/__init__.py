@@ -14,8 +14,8 @@ To add an aggregate:
    `Aggregate` is a call itself in YAML.
 4. Register its reference with `compute_aggregate.register`, in `penstock.conformance.reference.aggregates` or in a
    module of your own. It must not use the computation of the class.
-5. Add it to `tests/pipelines/engine/aggregates/elements.py`: it is tested over every type, on the reference and on
-   Spark.
+5. Add it to `tests/pipelines/engine/aggregates/typed_elements.py`: it is tested over every type, on the
+   reference and on Spark.
 
 A module in this package is found by itself. An aggregate of your own needs no installation: import its function in
 Python, and call it as `module:function` in YAML. To give it a name, install an entry point of the group

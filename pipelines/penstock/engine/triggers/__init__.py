@@ -11,7 +11,7 @@ To add a trigger:
    It takes arguments as users write them. A parameter that is annotated with `Trigger` is a keyword itself in YAML.
 4. Register its reference with `create_trigger.register`, in `penstock.conformance.reference.triggers` or in a
    module of your own. It must not use the machine.
-5. Add a case to `contract.yaml`; its type is the keyword. The case runs on the reference and on Spark.
+5. Add a case to `semantics_cases.yaml`; its type is the keyword. The case runs on the reference and on Spark.
 
 A module in this package is found by itself. A trigger of your own needs no installation: import its function in
 Python, and name it as `module:function` in YAML. To give it a name, install an entry point of the group

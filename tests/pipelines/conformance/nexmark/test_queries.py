@@ -14,7 +14,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from tests.pipelines.stored import create_memory_source
+from tests.pipelines.memory_topics import create_memory_source
 
 from penstock import stream
 from penstock.engine.batch.input_watermarks import topic_of

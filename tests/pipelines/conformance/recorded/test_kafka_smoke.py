@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.pipelines.conformance.recorded.on_spark import by_spark, said_by_reference, said_by_spark
-from tests.pipelines.oracles import ORACLES, oracle_document
+from tests.pipelines.conformance.recorded.spark_evaluation import by_spark, said_by_reference, said_by_spark
+from tests.pipelines.recorded_answers import ORACLES, oracle_document
 
 from penstock.conformance.reference import EvaluatedBatch, InputBatch, InputRecord, evaluate
 from penstock.engine.plan import (

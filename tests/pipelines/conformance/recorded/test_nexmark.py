@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from tests.pipelines.oracles import oracle, oracle_document
+from tests.pipelines.recorded_answers import oracle, oracle_document
 
 from penstock.conformance.reference import InputRecord, Pane, evaluate_bounded
 from penstock.engine.plan import (

@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from tests.pipelines.conformance.recorded.nexmark import QUERIES, RENAMED, flat, milliseconds, recorded
-from tests.pipelines.oracles import oracle_document
-from tests.pipelines.stored import create_memory_source
+from tests.pipelines.conformance.recorded.nexmark_queries import (
+    QUERIES,
+    RENAMED,
+    flat,
+    milliseconds,
+    recorded,
+)
+from tests.pipelines.memory_topics import create_memory_source
+from tests.pipelines.recorded_answers import oracle_document
 
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.intent import OffsetRange

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.pipelines.conformance.recorded.on_spark import by_spark, said_by_reference, said_by_spark
-from tests.pipelines.oracles import oracle_document
+from tests.pipelines.conformance.recorded.spark_evaluation import by_spark, said_by_reference, said_by_spark
+from tests.pipelines.recorded_answers import oracle_document
 
 from penstock.conformance.reference import InputBatch, InputRecord, Pane, evaluate
 from penstock.engine.plan import (

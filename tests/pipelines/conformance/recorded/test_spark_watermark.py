@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 import yaml
-from tests.pipelines.conformance.recorded.on_spark import said_by_reference, said_by_spark
-from tests.pipelines.oracles import ORACLES, oracle_document
+from tests.pipelines.conformance.recorded.spark_evaluation import said_by_reference, said_by_spark
+from tests.pipelines.recorded_answers import ORACLES, oracle_document
 
 from penstock.conformance.reference import EvaluatedBatch, Evaluator, InputBatch, InputRecord
 from penstock.engine.definition.user_functions import combiner_ref

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.pipelines.conformance.recorded.on_spark import said_by_reference, said_by_spark
-from tests.pipelines.oracles import oracle
+from tests.pipelines.conformance.recorded.spark_evaluation import said_by_reference, said_by_spark
+from tests.pipelines.recorded_answers import oracle
 
 from penstock.conformance.reference import InputBatch, InputRecord, evaluate
 from penstock.engine.plan import (

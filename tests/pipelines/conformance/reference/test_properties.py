@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.strategies import (
+from tests.pipelines.plan_strategies import (
     PARTITIONS,
     addressed,
     arrivals,

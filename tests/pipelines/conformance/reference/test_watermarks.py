@@ -4,7 +4,7 @@ from dataclasses import replace
 from math import inf
 
 import pytest
-from tests.pipelines.strategies import SOURCE, plan_of
+from tests.pipelines.plan_strategies import SOURCE, plan_of
 
 from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
 from penstock.engine.plan import Deduplication, Fixed, Plan, WatermarkStrategy

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.pipelines.oracles import oracle_document
+from tests.pipelines.recorded_answers import oracle_document
 
 from penstock.conformance import ReferenceEngine, run_cases
 

@@ -8,9 +8,9 @@ import pytest
 import yaml
 from tests.pipelines.conformance.dialects.translation import load_translated_cases
 from tests.pipelines.conformance.transcripts.test_figures import NAMED, figure_case
-from tests.pipelines.conformance.transcripts.test_oracles import FILES, known_differences
+from tests.pipelines.conformance.transcripts.test_recorded_cases import FILES, known_differences
 from tests.pipelines.conformance.transcripts.test_runner import RIGHT, wrong
-from tests.pipelines.oracles import oracle, oracle_document
+from tests.pipelines.recorded_answers import oracle, oracle_document
 
 from penstock.conformance import CaseVerdict, ReferenceEngine, load_case_nodes, run_cases
 from penstock.conformance.on_spark import SparkEngine
@@ -56,7 +56,7 @@ def test_recorded_cases_come_out_on_spark_as_they_do_in_the_reference(
 
 def test_the_contract_and_the_papers_figures_come_out_on_spark(spark: "SparkSession") -> None:
     figures = [figure_case(oracle_document(f"dataflow/{file}"), file, name) for file, name in NAMED]
-    pairs = on_both(spark, [*load_case_nodes([HERE / "contract.yaml"]), *figures])
+    pairs = on_both(spark, [*load_case_nodes([HERE / "semantics_cases.yaml"]), *figures])
     differing = [(o.id, o.expected, o.actual) for o, _ in pairs if not o.is_ok]
     assert differing == []
     assert [in_any_order(o.actual) for o, _ in pairs] == [

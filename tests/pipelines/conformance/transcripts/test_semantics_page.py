@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-CASES_FILE = Path(__file__).parent / "contract.yaml"
+CASES_FILE = Path(__file__).parent / "semantics_cases.yaml"
 PAGE = Path(__file__).parents[4] / "pipelines" / "SEMANTICS.md"
 CASE_ID = re.compile(r"`([a-z0-9]+(?:_[a-z0-9]+){2,})`")
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.aggregates.elements import EVERY, FIELDS, Arrival, combined, fields, stored
+from tests.pipelines.engine.aggregates.typed_elements import EVERY, FIELDS, Arrival, combined, fields, stored
 
 from penstock.conformance.reference.aggregates import compute_aggregate
 from penstock.conformance.reference.input_records import StageElement

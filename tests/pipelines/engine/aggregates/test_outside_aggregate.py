@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from tests.pipelines.engine.aggregates.elements import FIELDS, combined
+from tests.pipelines.engine.aggregates.typed_elements import FIELDS, combined
 from tests.pipelines.outside_kinds import (
     AGGREGATES,
     AGGREGATES_REFERENCE,

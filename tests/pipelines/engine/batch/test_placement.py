@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark import cloudpickle
 from tests.examples import scale_examples
-from tests.pipelines.engine.batch.stored import Bench
+from tests.pipelines.engine.batch.stream_bench import Bench
 from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse, history, run
 
 from penstock.conformance.reference import InputBatch, InputRecord

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.batch.graphs import GraphBench
-from tests.pipelines.engine.batch.stored import Bench
+from tests.pipelines.engine.batch.graph_bench import GraphBench
+from tests.pipelines.engine.batch.stream_bench import Bench
 from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse, plan_over, run
-from tests.pipelines.engine.operators.strategies import histories, stages
+from tests.pipelines.engine.operators.stage_strategies import histories, stages
 from tests.pipelines.engine.operators.test_chains_against_reference import sound
 from tests.pipelines.engine.operators.test_random_graphs import graphs
 

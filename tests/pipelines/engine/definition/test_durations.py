@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.pipelines.oracles import oracle_document
+from tests.pipelines.recorded_answers import oracle_document
 
 from penstock.engine.definition.durations import to_milliseconds
 from penstock.engine.errors import DefinitionError

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
-from tests.pipelines.strategies import plans
-from tests.pipelines.stream.forms import Alarm, alarm
+from tests.pipelines.plan_strategies import plans
+from tests.pipelines.stream.named_functions import Alarm, alarm
 
 from penstock.engine.explain import PhysicalOperator, explain, render_mermaid
 from penstock.engine.plan import Plan, Window, fingerprint, plan_from_dict

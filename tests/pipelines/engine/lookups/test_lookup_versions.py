@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.pipelines.engine.batch.stored import Bench
+from tests.pipelines.engine.batch.stream_bench import Bench
 from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse, Killed, burning, history
 
 from penstock.conformance.reference.input_records import InputBatch

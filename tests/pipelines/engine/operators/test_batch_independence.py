@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.operators import strategies
-from tests.pipelines.engine.operators.partials import elements, partials
+from tests.pipelines.engine.operators import stage_strategies
+from tests.pipelines.engine.operators.duckdb_partials import elements, partials
 from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS
 
 from penstock.conformance.reference import InputRecord
@@ -42,13 +42,13 @@ in_order = st.one_of(
         SlidingOrder, st.builds(CountPolicy, st.integers(1, 4)), st.builds(CountPolicy, st.integers(1, 3))
     ),
 )
-STAGE = Stage("stage", ("records",), Fixed(1), strategies.aggregates, key=("key",))
+STAGE = Stage("stage", ("records",), Fixed(1), stage_strategies.aggregates, key=("key",))
 
 
 @st.composite
 def cut_twice(draw: st.DrawFn) -> tuple[list[list[InputRecord]], list[list[InputRecord]]]:
     """The same records of one partition, split into batches in two ways."""
-    contents = draw(st.lists(strategies.fields, max_size=30))
+    contents = draw(st.lists(stage_strategies.fields, max_size=30))
     records = [InputRecord("records", 0, offset, content) for offset, content in enumerate(contents)]
 
     def cut() -> list[list[InputRecord]]:

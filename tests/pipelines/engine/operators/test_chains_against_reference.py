@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
+from tests.pipelines.engine.operators.duckdb_partials import partials
 from tests.pipelines.engine.operators.graph_runner import GraphRunner
-from tests.pipelines.engine.operators.partials import partials
-from tests.pipelines.engine.operators.strategies import histories, triggers
-from tests.pipelines.engine.operators.strategies import windows as first_windows
+from tests.pipelines.engine.operators.stage_strategies import histories, triggers
+from tests.pipelines.engine.operators.stage_strategies import windows as first_windows
 from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS, SOURCE, pane_row
 
 from penstock.conformance.reference import Evaluator, InputBatch

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from tests.pipelines.engine.operators.stage_strategies import histories
 from tests.pipelines.engine.operators.stateful_stages import PROPERTY, batch, stages
-from tests.pipelines.engine.operators.strategies import histories
 from tests.pipelines.engine.operators.test_order_windows_against_reference import engine
 from tests.pipelines.engine.operators.test_windows_against_reference import SOURCE
 

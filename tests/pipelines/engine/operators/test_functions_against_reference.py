@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.pipelines.engine.operators import test_event_time_order, test_per_key
+from tests.pipelines.engine.operators.stage_strategies import histories
 from tests.pipelines.engine.operators.stateful_stages import PROPERTY, reference, stages
-from tests.pipelines.engine.operators.strategies import histories
 from tests.pipelines.engine.operators.test_order_windows_against_reference import engine
 
 from penstock.conformance.reference import InputBatch

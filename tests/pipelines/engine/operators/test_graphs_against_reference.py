@@ -9,8 +9,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.operators.graphs import CLICKS, VIEWS, Rows, engine, reference, split_inputs
-from tests.pipelines.engine.operators.strategies import histories, triggers, windows
+from tests.pipelines.engine.operators.graph_evaluation import (
+    CLICKS,
+    VIEWS,
+    Rows,
+    engine,
+    reference,
+    split_inputs,
+)
+from tests.pipelines.engine.operators.stage_strategies import histories, triggers, windows
 from tests.pipelines.engine.operators.test_chains_against_reference import lasting, on_time, over_panes, sound
 
 from penstock.conformance.reference import InputBatch, InputRecord

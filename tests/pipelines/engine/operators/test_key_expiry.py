@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
+from tests.pipelines.engine.operators.stage_strategies import histories
 from tests.pipelines.engine.operators.stateful_stages import batch, reference
-from tests.pipelines.engine.operators.strategies import histories
 from tests.pipelines.engine.operators.test_order_windows_against_reference import engine
 
 from penstock.conformance.reference import InputBatch

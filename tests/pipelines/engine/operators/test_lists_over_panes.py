@@ -6,8 +6,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.operators.graphs import CLICKS, engine, graph_of, reference, split_inputs
-from tests.pipelines.engine.operators.strategies import histories
+from tests.pipelines.engine.operators.graph_evaluation import (
+    CLICKS,
+    engine,
+    graph_of,
+    reference,
+    split_inputs,
+)
+from tests.pipelines.engine.operators.stage_strategies import histories
 from tests.pipelines.engine.operators.test_lists_in_joins import EACH, lists
 
 from penstock.conformance.reference import InputBatch

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.operators.partials import elements
-from tests.pipelines.engine.operators.strategies import aggregates, histories
+from tests.pipelines.engine.operators.duckdb_partials import elements
+from tests.pipelines.engine.operators.stage_strategies import aggregates, histories
 from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS, SOURCE, instant, pane_row
 
 from penstock.conformance.reference import Evaluator, InputBatch

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.operators.graphs import CLICKS, engine, reference, split_inputs
-from tests.pipelines.engine.operators.strategies import histories
+from tests.pipelines.engine.operators.graph_evaluation import CLICKS, engine, reference, split_inputs
+from tests.pipelines.engine.operators.stage_strategies import histories
 
 from penstock.conformance.reference import InputBatch
 from penstock.engine.errors import DefinitionError

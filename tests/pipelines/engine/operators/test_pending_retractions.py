@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.operators.strategies import histories
+from tests.pipelines.engine.operators.stage_strategies import histories
 from tests.pipelines.engine.operators.test_chains_against_reference import (
     engine,
     lasting,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.pipelines.engine.operators.partials import elements
+from tests.pipelines.engine.operators.duckdb_partials import elements
 from tests.pipelines.engine.operators.stateful_stages import batch
 from tests.pipelines.engine.operators.test_order_windows_against_reference import engine
 from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS, SOURCE

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
+from tests.pipelines.engine.operators.duckdb_partials import elements, partials
 from tests.pipelines.engine.operators.graph_runner import GraphRunner
-from tests.pipelines.engine.operators.partials import elements, partials
-from tests.pipelines.engine.operators.strategies import histories
+from tests.pipelines.engine.operators.stage_strategies import histories
 from tests.pipelines.engine.operators.test_chains_against_reference import (
     SECOND,
     chains,

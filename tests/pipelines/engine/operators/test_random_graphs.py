@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.operators.graphs import CLICKS, VIEWS, engine, reference, split_inputs
-from tests.pipelines.engine.operators.strategies import histories, windows
+from tests.pipelines.engine.operators.graph_evaluation import CLICKS, VIEWS, engine, reference, split_inputs
+from tests.pipelines.engine.operators.stage_strategies import histories, windows
 from tests.pipelines.engine.operators.test_chains_against_reference import lasting, over_panes, sound
 
 from penstock.conformance.reference import Evaluator, InputBatch

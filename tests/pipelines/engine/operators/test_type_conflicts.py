@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.pipelines.engine.operators.graphs import CLICKS, engine, graph_of, reference
+from tests.pipelines.engine.operators.graph_evaluation import CLICKS, engine, graph_of, reference
 
 from penstock.conformance.reference import InputBatch, InputRecord
 from penstock.engine.errors import DefinitionError

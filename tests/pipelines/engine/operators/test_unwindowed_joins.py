@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.operators.graphs import (
+from tests.pipelines.engine.operators.graph_evaluation import (
     CLICKS,
     VIEWS,
     engine,
@@ -20,7 +20,7 @@ from tests.pipelines.engine.operators.graphs import (
     reference,
     split_inputs,
 )
-from tests.pipelines.engine.operators.strategies import histories
+from tests.pipelines.engine.operators.stage_strategies import histories
 from tests.pipelines.engine.operators.test_graphs_against_reference import BOTH, joining, own_steps
 from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS
 

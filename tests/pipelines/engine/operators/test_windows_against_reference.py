@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from tests.examples import scale_examples
-from tests.pipelines.engine.operators.partials import partials
-from tests.pipelines.engine.operators.strategies import histories, stages
+from tests.pipelines.engine.operators.duckdb_partials import partials
+from tests.pipelines.engine.operators.stage_strategies import histories, stages
 
 from penstock.conformance.reference import Evaluator, InputBatch, Pane, ReplacedWindow
 from penstock.engine.batch_time import BatchTime

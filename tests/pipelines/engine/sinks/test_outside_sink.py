@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pyarrow as pa
 import pytest
-from tests.pipelines.engine.batch.stored import Bench
+from tests.pipelines.engine.batch.stream_bench import Bench
 from tests.pipelines.engine.batch.test_crashes import PLAN, Fuse, Killed, history, of_time, run
 from tests.pipelines.engine.spark.test_live_stream import TEN_SECONDS, expected, values
 from tests.pipelines.engine.spark.test_live_stream import plan_over as bounded_plan
@@ -217,7 +217,7 @@ def test_its_content_is_that_of_tables_of_the_same_stream(tmp_path: Path, plan: 
 KILLED_PROCESS = """
 import os, signal, sys
 from pathlib import Path
-from tests.pipelines.engine.batch.stored import Bench
+from tests.pipelines.engine.batch.stream_bench import Bench
 from tests.pipelines.engine.batch.test_crashes import Fuse, run
 from tests.pipelines.engine.sinks.test_outside_sink import KILLED_BATCH, outside, outside_plan
 

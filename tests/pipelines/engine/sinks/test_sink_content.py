@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from tests.pipelines.engine.batch.stored import Bench
+from tests.pipelines.engine.batch.stream_bench import Bench
 from tests.pipelines.engine.batch.test_crashes import IN_ORDER, PLAN, Fuse, history, plan_over, run
 
 from penstock.engine.batch.outcome import BatchOutcome

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.pipelines.engine.batch.half_a_file import HalfAFile
+from tests.pipelines.engine.batch.interrupted_writer import HalfAFile
 from tests.pipelines.engine.spark.test_live_stream import plan_over
 
 from penstock.core.clock import now_ms

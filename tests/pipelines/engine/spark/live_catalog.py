@@ -14,7 +14,7 @@ from confluent_kafka import Producer
 from tests.pipelines.engine.spark.bounded_catalog import BEGAN, Record
 from tests.pipelines.engine.spark.live_catalog_inputs import MADE, PARTITIONS, counted, end_of, sendings
 from tests.pipelines.engine.spark.stream_runner import Running
-from tests.pipelines.stored import create_memory_source
+from tests.pipelines.memory_topics import create_memory_source
 
 from penstock.engine.history.bounded_run import run_bounded
 from penstock.engine.history.bounded_run_config import BoundedRunConfig

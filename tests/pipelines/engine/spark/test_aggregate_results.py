@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pytest
-from tests.pipelines.engine.aggregates.elements import Spread, SquareSum
+from tests.pipelines.engine.aggregates.typed_elements import Spread, SquareSum
 from tests.pipelines.engine.spark.stream_runner import Running, send
 from tests.pipelines.engine.spark.test_live_stream import asked, ledger
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from tests.pipelines.strategies import plan_of
+from tests.pipelines.plan_strategies import plan_of
 
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.batch.record_schemas import LEDGER_SCHEMA

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from tests.pipelines.engine.aggregates.elements import FIELDS, aggregates_over, table_of
+from tests.pipelines.engine.aggregates.typed_elements import FIELDS, aggregates_over, table_of
 
 from penstock.conformance.reference.aggregates import compute_aggregate
 from penstock.conformance.reference.input_records import StageElement

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from tests.pipelines.engine.batch.test_crashes import PLANS
 from tests.pipelines.engine.explain.test_explain import CORRECTIONS
-from tests.pipelines.strategies import plans
+from tests.pipelines.plan_strategies import plans
 
 from penstock.engine.explain import explain
 from penstock.engine.operators.compiled_stage import compile_stage

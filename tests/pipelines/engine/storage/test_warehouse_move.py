@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.pipelines.engine.batch.stored import Bench
+from tests.pipelines.engine.batch.stream_bench import Bench
 from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse, history, run
 
 from penstock.conformance.reference.input_records import InputBatch

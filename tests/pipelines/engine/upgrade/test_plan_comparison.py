@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.pipelines.stream.forms import Alarm, alarm
+from tests.pipelines.stream.named_functions import Alarm, alarm
 
 from penstock.engine.plan import Column, Plan, PlanSource, TopicOrigin, WatermarkStrategy
 from penstock.engine.plan.codec import plan_from_dict, plan_to_dict

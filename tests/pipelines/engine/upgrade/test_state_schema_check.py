@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.pipelines.engine.batch import stored
-from tests.pipelines.engine.batch.stored import Bench
+from tests.pipelines.engine.batch import stream_bench
+from tests.pipelines.engine.batch.stream_bench import Bench
 from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse, run
 
 from penstock.engine.batch.journal import BatchJournal
@@ -47,7 +47,7 @@ def test_a_step_that_changes_the_type_of_a_column_requires_a_replay(
     """The definitions alone do not tell: Spark knows what comes out of a step."""
     bench = bench_of("fixed", tmp_path)
     before = read_stored_plan(tmp_path / "stream")
-    monkeypatch.setitem(stored.TYPES, "value", pa.float64())
+    monkeypatch.setitem(stream_bench.TYPES, "value", pa.float64())
     wanted = (
         r"^stream stream: its definition changed, and its state does not fit: "
         r".*stream has \S*total\S* as int64, which must now be double.*penstock stream replay stream"
@@ -57,7 +57,7 @@ def test_a_step_that_changes_the_type_of_a_column_requires_a_replay(
     with pytest.raises(PlanChangedError, match="does not fit"):
         migrate_state(tmp_path / "stream", bench.plan, bench.ready(), (), 2)
     assert read_stored_plan(tmp_path / "stream") == before
-    monkeypatch.setitem(stored.TYPES, "value", pa.int64())
-    monkeypatch.setitem(stored.TYPES, "key", pa.int64())
+    monkeypatch.setitem(stream_bench.TYPES, "value", pa.int64())
+    monkeypatch.setitem(stream_bench.TYPES, "key", pa.int64())
     with pytest.raises(PlanChangedError, match="stream has key as string, which must now be int64"):
         fits(bench, last_of(bench))

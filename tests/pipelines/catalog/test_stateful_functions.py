@@ -1,0 +1,86 @@
+"""The engine keeps what shipped functions remember, batch after batch, as the reference does."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pytest
+from tests.pipelines.catalog.send_time_batches import BEGAN
+from tests.pipelines.engine.operators.duckdb_partials import elements
+from tests.pipelines.engine.operators.test_windows_against_reference import instant, pane_row
+
+from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
+from penstock.engine.batch_time import BatchTime
+from penstock.engine.operators.compiled_stage import compile_stage
+from penstock.engine.operators.dispatch import process_batch
+from penstock.engine.plan import Column, Plan, StatefulFunction
+from penstock.engine.state import state_tree as trees
+from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
+from penstock.ingestion.generators import GENERATORS, make_even_send_times
+from penstock.pipelines import catalog
+
+RATE, STEP = 50, 4_000
+RECORDS = {"lines": 1_000, "cards": 4_000, "queries": 9_000}
+"""How many it takes until each function has something to tell."""
+NAMES = [
+    name
+    for name in catalog.pipeline_names()
+    for plan in [catalog.load_plan(name)]
+    if len(plan.stages) == 1 and isinstance(plan.stages[0].window, StatefulFunction)
+]
+
+
+def prepared(name: str) -> tuple[Plan, list[dict[str, Any]]]:
+    """A pipeline without steps, and what these make of the records of its generator."""
+    plan = catalog.load_plan(name)
+    (source,), (stage,) = plan.sources, plan.stages
+    made = islice(
+        GENERATORS[source.name](3).generate_records(0, make_even_send_times(BEGAN, RATE)),
+        RECORDS[source.name],
+    )
+    records = [msgspec.to_builtins(record) for record in made]
+    if "word" in stage.key:
+        records = [
+            {**each, "word": word} for each in records for word in re.findall(r"\w+", each["text"].lower())
+        ]
+        source = replace(source, columns=(*source.columns, Column("word", "STRING")))
+    source = replace(source, deduplication=None)
+    return replace(plan, sources=(source,), stages=(replace(stage, steps=()),)), records
+
+
+def cut(topic: str, records: list[dict[str, Any]]) -> Iterator[InputBatch]:
+    """The records by the steps of a clock in which they happened, and the end of the input."""
+    steps: dict[int, list[InputRecord]] = {}
+    for offset, fields in enumerate(records):
+        steps.setdefault((fields["at"] - BEGAN) // STEP, []).append(InputRecord(topic, 0, offset, fields))
+    newest = BEGAN
+    for number, step in enumerate(sorted(steps)):
+        newest = max(newest, *(record.fields["at"] for record in steps[step]))
+        yield InputBatch(number, BEGAN + (step + 1) * STEP, tuple(steps[step]), watermark=newest - 2_000)
+    yield InputBatch(len(steps), BEGAN + (max(steps) + 2) * STEP, (), is_last=True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_remembered_between_batches_is_what_the_reference_remembers(
+    name: str, tmp_path: Path
+) -> None:
+    plan, records = prepared(name)
+    (stage,), topic = plan.stages, plan.sources[0].name
+    schema = pa.Table.from_pylist(records).schema
+    ready = compile_stage(stage, dict(zip(schema.names, schema.types, strict=True)))
+    evaluator, tree = Evaluator(plan), trees.create_empty_tree(ready.state_schema)
+    clock, watermark, told = MIN_TIMESTAMP_MS, MIN_TIMESTAMP_MS, 0
+    for batch in cut(topic, records):
+        after = MAX_TIMESTAMP_MS if batch.is_last else instant(batch.watermark or 0)
+        moment = BatchTime(batch.id, clock, batch.clock, watermark, after)
+        outcome = process_batch(ready, tree, elements(ready, batch.records, "at"), moment)
+        tree = tree.with_run(outcome.changed_state, tmp_path / f"run-{batch.id}.arrow").compact(tmp_path)
+        found = sorted((tuple(pane.values()) for pane in outcome.panes.to_pylist()), key=repr)
+        assert found == sorted((pane_row(pane) for pane in evaluator.run(batch).panes), key=repr), batch.id
+        clock, watermark, told = batch.clock, after, told + len(found)
+    assert told

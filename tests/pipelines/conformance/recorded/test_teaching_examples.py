@@ -1,0 +1,175 @@
+"""The small examples by which the field is taught."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.pipelines.conformance.recorded.spark_evaluation import by_spark
+from tests.pipelines.conformance.transcripts.test_on_spark import in_any_order
+from tests.pipelines.recorded_answers import oracle_document
+
+from penstock.conformance import ReferenceEngine, run_cases
+from penstock.conformance.on_spark import SparkEngine
+from penstock.conformance.reference import InputBatch, InputRecord, evaluate
+from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow
+from penstock.engine.plan import (
+    Column,
+    Plan,
+    PlanSource,
+    Stage,
+    StatefulFunction,
+    TopicOrigin,
+    function_ref,
+    state_type,
+)
+from penstock.engine.sinks.pane_log import PaneLog
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Counted:
+    """How often a word was said."""
+
+    n: int = 0
+
+
+CALLS: list[list[Any]] = []
+"""What the counting function was called with: key, how many records, and the state before."""
+
+
+def counting(call: KeyContext[Counted]) -> KeyUpdate[Counted]:
+    before = call.state or Counted()
+    CALLS.append([call.key[0], len(call.records), before.n])
+    now = Counted(before.n + len(call.records))
+    return KeyUpdate(now, [OutputRow({"n": now.n})])
+
+
+WORD_COUNT = Plan(
+    "words",
+    (PlanSource("words", TopicOrigin("words"), (Column("word", "STRING"), Column("at", "BIGINT")), "at"),),
+    (
+        Stage(
+            "counts",
+            ("words",),
+            StatefulFunction(function_ref(counting), state_type(Counted), (Column("n", "BIGINT"),)),
+            (),
+            key=("word",),
+            sinks=(PaneLog("counts"),),
+        ),
+    ),
+)
+
+
+def said(example: Any) -> list[InputBatch]:
+    words = [(number, word) for number, batch in enumerate(example["batches"]) for word in batch]
+    records = [InputRecord("words", 0, at, {"word": word, "at": at}) for at, (_, word) in enumerate(words)]
+    return [
+        InputBatch(
+            number, number, tuple(r for r, (of, _) in zip(records, words, strict=True) if of == number)
+        )
+        for number, _ in enumerate(example["batches"])
+    ]
+
+
+def by_batch(flat: list[Any], like: list[list[Any]]) -> list[list[Any]]:
+    """The calls of each batch, in an order of their own; there are as many as were recorded."""
+    assert len(flat) == sum(map(len, like))
+    rest = iter(flat)
+    return [sorted(next(rest) for _ in some) for some in like]
+
+
+def test_the_function_of_the_word_count_is_called_for_the_words_of_a_batch_alone() -> None:
+    example = oracle_document("decks/cases.json")["stateful_word_count"]
+    CALLS.clear()
+    outcomes = evaluate(WORD_COUNT, said(example))
+    shown = [sorted([pane.key[0], dict(pane.values)["n"]] for pane in outcome.panes) for outcome in outcomes]
+    assert shown == example["outputs"]
+    assert by_batch(CALLS, example["calls"]) == example["calls"]
+
+
+@pytest.mark.spark
+def test_the_word_count_calls_and_says_on_spark_what_is_recorded(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    example = oracle_document("decks/cases.json")["stateful_word_count"]
+    CALLS.clear()
+    panes = by_spark(spark, WORD_COUNT, said(example), tmp_path)
+    shown = [sorted([pane.key[0], dict(pane.values)["n"]] for pane in some) for some in panes]
+    assert shown == example["outputs"]
+    assert by_batch(CALLS, example["calls"]) == example["calls"]
+
+
+@pytest.mark.spark
+def test_the_watermarked_stream_and_the_question_how_come_out_on_spark(spark: "SparkSession") -> None:
+    cases = [watermarked_stream(), *questions_how()]
+    ours, theirs = (list(run_cases(cases, engine)) for engine in (SparkEngine(spark), ReferenceEngine()))
+    assert ours[0].is_ok, (ours[0].expected, ours[0].actual)
+    assert [in_any_order(verdict.actual) for verdict in ours] == [
+        in_any_order(verdict.actual) for verdict in theirs
+    ]
+
+
+def watermarked_stream() -> dict[str, Any]:
+    arrivals = oracle_document("decks/cases.json")["watermark_stream"]["arrivals"]
+    steps = [
+        # W(t): no element at or before t is expected any more, which is our watermark t + 1.
+        {"watermark": int(item[2:-1]) + 1}
+        if isinstance(item, str)
+        else {"elements": [{"value": item, "ts": item}]}
+        for item in arrivals
+    ]
+    return {
+        "id": "watermark_stream",
+        "window": {"type": "fixed", "size": 1},
+        "trigger": {"type": "default"},
+        "steps": [*steps, {"watermark": "inf"}, {"expect_late": []}],
+        "combine": "count",
+        "expect_all": [
+            {"window": [time, time + 1], "count": count}
+            for time in sorted({item for item in arrivals if isinstance(item, int)})
+            if (count := arrivals.count(time))
+        ],
+    }
+
+
+def test_no_element_of_the_watermarked_stream_is_late() -> None:
+    (verdict,) = run_cases([watermarked_stream()], ReferenceEngine())
+    assert verdict.is_ok, (verdict.expected, verdict.actual)
+
+
+def questions_how() -> list[dict[str, Any]]:
+    """Sums per hour, every ten minutes of processing time if there is something new."""
+    question = oracle_document("decks/cases.json")["dataflow_questions"]
+    assert question["how"] == ["discarding", "accumulating", "accumulating and retracting"]
+    return [
+        {
+            "id": how,
+            "unit": "min",
+            "window": {"type": "fixed", "size": 60},
+            "trigger": {"type": "repeatedly", "of": {"type": "every", "period": 10}},
+            "accumulation": how.replace(" ", "_"),
+            "combine": "sum",
+            "steps": [
+                {"elements": [{"key": "k", "value": 3, "ts": 5}]},
+                {"processing_time": 10},
+                {"elements": [{"key": "k", "value": 4, "ts": 6}]},
+                {"processing_time": 20},
+                {"processing_time": 30},
+                {"expect": []},
+            ],
+        }
+        for how in question["how"]
+    ]
+
+
+def test_the_question_how_is_answered_three_ways() -> None:
+    verdicts = run_cases(questions_how(), ReferenceEngine())
+    shown = {each.id: [(pane["kind"], pane["sum"]) for pane in each.actual[0]] for each in verdicts}
+    assert shown == {
+        "discarding": [("insert", 3), ("insert", 4)],
+        "accumulating": [("insert", 3), ("insert", 7)],
+        "accumulating and retracting": [("insert", 3), ("retract", 3), ("insert", 7)],
+    }

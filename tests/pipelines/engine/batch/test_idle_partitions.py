@@ -1,0 +1,110 @@
+"""Silence and the watermark: a tick comes when it has something to do, and records that wait are no silence."""
+
+from pathlib import Path
+
+import pytest
+from tests.pipelines.engine.batch.stream_bench import Bench
+from tests.pipelines.engine.batch.test_crashes import COLUMNS
+
+from penstock.conformance.reference import InputBatch, InputRecord
+from penstock.engine.batch.batch_engine import BatchEngine
+from penstock.engine.errors import WriterFencedError
+from penstock.engine.plan import AggregateOutput, Plan, PlanSource, Stage, TopicOrigin, WatermarkStrategy
+from penstock.engine.sinks.pane_log import PaneLog
+from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS
+from penstock.stream import count, fixed
+
+HOUR = 3_600_000
+MINUTE = 60_000
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return bench_over(
+        WatermarkStrategy(max_out_of_orderness=5_000, idle_after=30_000, advance_when_idle=True), tmp_path
+    )
+
+
+def bench_over(rule: WatermarkStrategy, folder: Path) -> Bench:
+    source = PlanSource("records", TopicOrigin("records"), COLUMNS, "at", rule)
+    stage = Stage("stream", ("records",), fixed(MINUTE), (AggregateOutput("n", count()),), key=("key",),
+                  lateness=MINUTE, final_pane="always", sinks=(PaneLog("stream"),))  # fmt: skip
+    return Bench(Plan("stream", (source,), (stage,)), folder)
+
+
+def record(offset: int, at: int, partition: int = 0) -> InputRecord:
+    return InputRecord("records", partition, offset, {"key": "a", "at": at, "value": 1, "word": "x"})
+
+
+def ticked(engine: BatchEngine) -> list[tuple[int, int]]:
+    """Tick whenever that is due: at which clocks that was, and what the watermark was then."""
+    found = []
+    while (due := engine.next_due_clock()) != MAX_TIMESTAMP_MS:
+        engine.run_tick(due)
+        assert engine.last_outcome is not None
+        found.append((due, engine.last_outcome.watermark.value))
+    return found
+
+
+def test_windows_on_a_silent_topic_end_when_the_clock_that_the_watermark_follows_comes_to_their_end(
+    bench: Bench,
+) -> None:
+    engine = bench.open()
+    bench.feed(engine, InputBatch(0, 10_000, (record(0, 5_000),)))
+    silent, ends, closes = 40_000, MINUTE + 5_000, 2 * MINUTE + 5_000
+    assert ticked(engine) == [(clock, clock - 5_000) for clock in (silent, ends, closes)]
+    told = [(row["timing"], row["final"], row["n"]) for row in bench.rows("panes/stream")]
+    assert sorted(told) == [("late", True, 1), ("on_time", False, 1)]
+
+
+def test_the_clock_is_followed_once_the_last_partition_is_silent(bench: Bench) -> None:
+    engine = bench.open()
+    bench.feed(engine, InputBatch(0, 0, (record(0, 5_000), record(0, 7_000, partition=1))))
+    bench.feed(engine, InputBatch(1, 50_000, (record(1, 8_000, partition=1),)))
+    assert [clock for clock, _ in ticked(engine)] == [80_000, 2 * MINUTE + 5_000]
+
+
+def test_idleness_that_moves_nothing_schedules_no_tick(tmp_path: Path) -> None:
+    bench = bench_over(WatermarkStrategy(idle_after=30_000), tmp_path)
+    engine = bench.open()
+    bench.feed(engine, InputBatch(0, 10_000, (record(0, 5_000),)))
+    assert ticked(engine) == [(40_000, 5_000)]
+
+
+@pytest.mark.parametrize("first", ["a tick", "records"])
+def test_where_records_may_lie_unread_silence_is_counted_from_then_on(bench: Bench, first: str) -> None:
+    engine = bench.open()
+    bench.feed(engine, InputBatch(0, 5_000, (record(0, 5_000), record(0, 5_000, partition=1))))
+    engine = bench.open(2)
+    assert engine.next_due_clock() < HOUR
+    if first == "a tick":
+        engine.run_tick(HOUR, unread_partitions=["records/0", "records/1"])
+        assert engine.last_outcome is not None
+        assert engine.last_outcome.watermark.value == 0
+    backlog = tuple(record(number, number * MINUTE) for number in range(1, 60))
+    bench.feed(engine, InputBatch(1, HOUR, backlog), ["records/0", "records/1"])
+    assert engine.last_outcome is not None
+    assert engine.last_outcome.watermark.value == 0  # the other partition may have been read to no end
+    assert [(account.read, account.folded) for account in engine.last_outcome.accounts] == [(59, 59)]
+    assert ticked(engine)[0][0] == HOUR + 30_000
+
+
+def test_a_repeat_of_such_a_batch_counts_from_the_same_clock(bench: Bench) -> None:
+    engine = bench.open()
+    bench.feed(engine, InputBatch(0, 5_000, (record(0, 5_000),)))
+    alive = iter([True, True, False])
+    killed = bench.open(2, lambda: next(alive))
+    with pytest.raises(WriterFencedError):
+        killed.run_tick(HOUR, unread_partitions=["records/0"])
+    resumed = bench.open(3)
+    assert resumed.last_outcome is not None
+    assert (resumed.last_outcome.clock, resumed.last_outcome.watermark.value) == (HOUR, 0)
+    assert resumed.next_due_clock() == HOUR + 30_000
+
+
+def test_records_that_wait_in_one_partition_wake_no_other(bench: Bench) -> None:
+    engine = bench.open()
+    bench.feed(engine, InputBatch(0, 5_000, (record(0, 5_000), record(0, 20_000, partition=1))))
+    engine.run_tick(40_000, unread_partitions=["records/1"])
+    assert engine.last_outcome is not None
+    assert engine.last_outcome.watermark.value == 15_000

@@ -1,0 +1,95 @@
+"""What a stream keeps is seen from outside as the engine knows it, at any batch that its journal reaches."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from tests.pipelines.engine.batch.stream_bench import Bench
+from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse, history, run
+
+from penstock.engine.batch.state_inspection import (
+    decode_packed_columns,
+    list_available_batches,
+    match_key,
+    read_state_at,
+    select_key_rows,
+)
+from penstock.engine.errors import JournalError
+from penstock.engine.operators.stateful.state_encoding import encode_state
+
+
+def test_each_open_window_is_in_the_state_once(tmp_path: Path) -> None:
+    bench = Bench(PLANS["fixed"], tmp_path)
+    run(bench, Fuse(-1))
+    directory = tmp_path / "stream"
+    assert list_available_batches(directory) == [batch.id for batch in history()]
+    rows = read_state_at(directory, 2)["stream"].read_table().to_pylist()
+    found = sorted((row["key"], row["window_start"].timestamp() * 1000, row["records"]) for row in rows)
+    assert found == [("a", 0.0, 2), ("a", 10.0, 1), ("b", 0.0, 1), ("c", 10.0, 1)]
+    assert select_key_rows(read_state_at(directory, 2)["stream"], {"key": "b"}).num_rows == 1
+
+
+def test_every_stage_is_there_and_packed_state_can_be_read(tmp_path: Path) -> None:
+    chained, remembering = (Bench(PLANS[name], tmp_path / name) for name in ("two stages", "remembering"))
+    for bench in (chained, remembering):
+        run(bench, Fuse(-1))
+    assert list(read_state_at(chained.folder / "stream")) == ["stream", "whole"]
+    rows = decode_packed_columns(
+        read_state_at(remembering.folder / "stream")["stream"].read_table()
+    ).to_pylist()
+    assert {row["key"]: row["function_state"] for row in rows} == {
+        "a": '{"n":6,"total":17}',
+        "b": '{"n":1,"total":1}',
+        "c": '{"n":2,"total":18}',
+    }
+
+
+@pytest.mark.parametrize(
+    ("memory", "told"),
+    [
+        ({("a", 1): {2: "x"}}, {'["a",1]': {"2": "x"}}),
+        ({True: 1, None: 2, "b": 3}, {"true": 1, "null": 2, "b": 3}),
+        ([float("nan"), {"up": float("inf")}, 1.5], ["NaN", {"up": "Infinity"}, 1.5]),
+    ],
+)
+def test_any_state_of_a_function_can_be_read(memory: object, told: object) -> None:
+    rows = decode_packed_columns(
+        pa.table({"function_state": pa.array([encode_state(memory), None], pa.binary())})
+    )
+    found, nothing = rows.column("function_state").to_pylist()
+    assert (json.loads(found), nothing) == (told, None)
+
+
+def test_the_state_of_vectorized_functions_is_in_columns(tmp_path: Path) -> None:
+    run(Bench(PLANS["at once"], tmp_path), Fuse(-1))
+    rows = decode_packed_columns(read_state_at(tmp_path / "stream")["stream"].read_table()).to_pylist()
+    found = {row["key"]: (row["function_state_records"], row["function_state_total"]) for row in rows}
+    assert found == {"a": (6, 17), "b": (1, 1), "c": (2, 18)}
+    assert {"window_start", "window_end"}.isdisjoint(rows[0])
+
+
+def test_a_batch_that_is_not_retained_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(JournalError, match="no batch is committed yet"):
+        read_state_at(tmp_path)
+    run(Bench(PLANS["fixed"], tmp_path), Fuse(-1))
+    with pytest.raises(JournalError, match=r"batch 77 is not retained\. Choose a batch from 0 to 5"):
+        read_state_at(tmp_path / "stream", 77)
+    kept = read_state_at(tmp_path / "stream")["stream"]
+    for name in ("colour", "window_start", "total_sum"):
+        with pytest.raises(JournalError, match=f"its key has no field '{name}'. Name one or more of: key"):
+            select_key_rows(kept, {name: "red"})
+
+
+def test_a_key_is_known_by_its_value_however_it_is_written() -> None:
+    rows = pa.table({"number": [7, 8, None], "share": [1.0, 0.5, None], "yes": [True, False, None]})
+    for key in (
+        {"number": "07"},
+        {"share": "1"},
+        {"share": "1.0"},
+        {"yes": "True"},
+        {"number": "7", "yes": "true"},
+    ):
+        assert match_key(rows, key).to_pylist() == [True, False, False]
+    with pytest.raises(JournalError, match="key number: 'seven' is not of type int64"):
+        match_key(rows, {"number": "seven"})

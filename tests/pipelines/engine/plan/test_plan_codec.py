@@ -1,0 +1,99 @@
+"""Plans are values: equal, stored and fingerprinted by what they say."""
+
+import json
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+from hypothesis import given, settings
+from tests.pipelines.plan_strategies import plan_of, plans
+
+from penstock.engine.errors import PlanFormatError
+from penstock.engine.plan import (
+    AfterCount,
+    Fixed,
+    Plan,
+    Repeatedly,
+    RowCheck,
+    fingerprint,
+    plan_from_dict,
+    plan_to_dict,
+    validate_plan,
+)
+from penstock.engine.plan.codec import contract_version
+
+
+@settings(deadline=None)
+@given(plans())
+def test_a_plan_comes_back_from_json_as_it_was(plan: Plan) -> None:
+    stored = json.loads(json.dumps(plan_to_dict(plan)))
+    assert plan_from_dict(stored) == plan
+    assert fingerprint(plan_from_dict(stored)) == fingerprint(plan)
+
+
+@settings(deadline=None)
+@given(plans(), plans())
+def test_fingerprints_are_equal_exactly_when_plans_are(one: Plan, other: Plan) -> None:
+    assert (fingerprint(one) == fingerprint(other)) == (one == other)
+
+
+@settings(deadline=None)
+@given(plans())
+def test_random_plans_are_right(plan: Plan) -> None:
+    assert validate_plan(plan) is plan
+
+
+def test_a_fingerprint_is_the_same_in_every_process() -> None:
+    plan = plan_of(Fixed(60_000), Repeatedly(AfterCount(3)))
+    assert fingerprint(plan) == "098a7c5c12452c3b721bacfe0d99998ebd122f1e3c80b3e42f041f74801c91cd"
+
+
+def test_a_plan_cannot_be_changed() -> None:
+    plan = plan_of(Fixed(60_000))
+    with pytest.raises(FrozenInstanceError):
+        plan.name = "other"  # type: ignore[misc]  # this is what is tested
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"format": "penstock-plan/0"}, "reads 'penstock-plan/1'"),
+        ({"plan": {"kind": "Nothing"}}, "of kind 'Nothing'"),
+        ({"plan": {"kind": "Fixed", "size": 1}}, "holds Fixed, not a plan"),
+        ({"plan": {"kind": "Fixed", "length": 1}}, "Fixed cannot be read"),
+        ({"plan": {"kind": "Fixed", "size": 0}}, "Fixed cannot be read"),
+    ],
+)
+def test_a_stored_plan_of_another_format_is_refused(change: dict[str, object], says: str) -> None:
+    with pytest.raises(PlanFormatError, match=says):
+        plan_from_dict(plan_to_dict(plan_of(Fixed(60_000))) | change)
+
+
+@settings(deadline=None)
+@given(plans())
+def test_a_trigger_that_can_finish_is_refused_unless_it_may(plan: Plan) -> None:
+    strict = replace(plan, stages=(replace(plan.only_stage, may_finish=False),))
+    if plan.only_stage.trigger.can_finish:
+        with pytest.raises(Exception, match="may_finish"):
+            validate_plan(strict)
+    else:
+        assert validate_plan(strict) is strict
+
+
+def test_checks_of_an_input_are_part_of_its_plan_and_leave_others_as_they_were() -> None:
+    plan = plan_of(Fixed(60_000), Repeatedly(AfterCount(3)))
+    checks = (RowCheck("known", "key IS NULL", "warn"),)
+    checked = replace(plan, sources=(replace(plan.sources[0], checks=checks),))
+    assert "checks" not in json.dumps(plan_to_dict(plan))
+    assert plan_from_dict(json.loads(json.dumps(plan_to_dict(checked)))) == checked
+    assert fingerprint(checked) != fingerprint(plan)
+
+
+def test_what_refuses_records_decides_the_version_of_a_contract() -> None:
+    source = plan_of(Fixed(60_000), Repeatedly(AfterCount(3))).sources[0]
+    versions = {
+        contract_version(replace(source, checks=(RowCheck("known", "key IS NULL", action),)))
+        for action in ("warn", "stop")
+    }
+    assert versions == {contract_version(source)}
+    refusing = (RowCheck("known", "key IS NULL", "quarantine"),)
+    assert contract_version(replace(source, checks=refusing)) not in versions

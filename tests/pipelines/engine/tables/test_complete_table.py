@@ -1,0 +1,52 @@
+"""The table that holds the whole result."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+from tests.pipelines.engine.batch.stream_bench import Bench
+from tests.pipelines.engine.batch.test_crashes import IN_ORDER, Fuse, plan_over, run
+
+from penstock.engine.sinks.complete_result import CompleteTableSink
+from penstock.engine.sinks.latest_values import LatestValues
+from penstock.engine.windows.sessions import Sessions
+from penstock.engine.windows.window import Window
+from penstock.stream import after_watermark, every, fixed
+
+
+@pytest.fixture(params=[fixed(10), Sessions(8)], ids=["fixed", "sessions"])
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
+    window: Window = request.param
+    stage = replace(
+        IN_ORDER,
+        window=window,
+        trigger=after_watermark(early=every(4)),
+        lateness=4,
+        accumulation="retracting",
+        sinks=(LatestValues("stream"), CompleteTableSink("stream")),
+    )
+    done = Bench(plan_over(stage), tmp_path)
+    run(done, Fuse(-1))
+    return done
+
+
+def test_the_whole_result_is_in_one_file_at_every_version(bench: Bench) -> None:
+    whole = DeltaTable(bench.folder / "warehouse" / "complete" / "stream")
+    newest = whole.version()
+    assert newest > 2
+    for version in range(1, newest + 1):
+        whole.load_as_version(version)
+        assert len(whole.file_uris()) == 1
+
+
+def test_it_holds_the_newest_value_of_every_window(bench: Bench) -> None:
+    assert bench.rows("complete/stream") == bench.rows("latest/stream")
+    assert len(bench.rows("complete/stream")) > 5
+
+
+def test_a_batch_that_is_committed_again_changes_nothing(bench: Bench) -> None:
+    path = bench.folder / "warehouse" / "complete" / "stream"
+    before = DeltaTable(path).version()
+    bench.open(epoch=2)
+    assert DeltaTable(path).version() == before
