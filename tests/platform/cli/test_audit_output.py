@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.platform.cli.audit import print_report
+from penstock.platform.cli.commands.audit import print_report
 from penstock.quality.audit.verdict import (
     AuditDifference,
     AuditReport,

@@ -96,5 +96,5 @@ def test_an_unavailable_store_is_reported_in_one_line(
     monkeypatch.setenv("PENSTOCK_WAREHOUSE", "s3://no-such-bucket/tables")
     result = run("table", "list")
     assert result.code == 1
-    assert "s3://no-such-bucket/tables/latest: the object store does not answer (" in result.err
+    assert "s3://no-such-bucket/tables: the object store does not answer (" in result.err
     assert "`penstock doctor` tests the connection" in result.err

@@ -181,6 +181,10 @@ def list_groups(command: click.Command, path: tuple[str, ...] = ()) -> list[tupl
     ]
 
 
+def index_of_example(lines: list[str]) -> int:
+    return next(index for index, line in enumerate(lines) if line.startswith("  Example:"))
+
+
 @pytest.mark.parametrize("path", list_groups(penstock), ids=lambda path: " ".join(path) or "penstock")
 def test_summaries_of_commands_fit_into_80_columns(
     run, monkeypatch: pytest.MonkeyPatch, path: tuple[str, ...]
@@ -189,9 +193,11 @@ def test_summaries_of_commands_fit_into_80_columns(
     result = run(*path, "--help")
     assert result.code == 0
     lines = [line.rstrip() for line in result.out.splitlines()]
-    commands = lines[lines.index("Commands:") + 1 :]
     assert not [line for line in lines[1:] if line.endswith(("...", "…"))]
-    rows = commands[: commands.index("") if "" in commands else len(commands)]
+    # Commands are listed after the options, below "Commands:" or the names of sections.
+    after_options = lines[lines.index("", lines.index("Options:")) + 1 :]
+    rows = [line for line in after_options[: index_of_example(after_options)] if line.startswith(" ")]
+    assert rows
     assert all(not row.startswith("   ") for row in rows), "a summary takes two lines"
     assert "Example:" in result.out
 

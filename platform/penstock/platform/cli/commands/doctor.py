@@ -5,8 +5,11 @@ from dataclasses import asdict
 import click
 
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.options import json_option
 from penstock.platform.cli.output import format_examples, print_json, print_table
+
+SECTION: Section = "Local stack"
 
 
 @click.command(

@@ -8,6 +8,7 @@ import click
 
 from penstock.core.files import write_atomically
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.options import complete_names, json_option, yes_option
 from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
 from penstock.platform.errors import SettingsError
@@ -17,6 +18,8 @@ from penstock.platform.settings.naming import SETTINGS_FILE_NAME
 if TYPE_CHECKING:
     from penstock.infra.environments import Environment, EnvironmentCatalog
     from penstock.infra.terraform import ResourceChange, TerraformPlan
+
+SECTION: Section = "Infrastructure and shell"
 
 
 @click.group(

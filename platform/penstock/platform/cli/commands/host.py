@@ -3,7 +3,10 @@
 import click
 
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.output import format_examples
+
+SECTION: Section = "Streams"
 
 
 @click.group(

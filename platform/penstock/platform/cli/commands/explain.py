@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.options import json_option, stream_argument
 from penstock.platform.cli.output import format_examples, print_json
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from penstock.engine.plan import Plan
     from penstock.engine.spark.physical_plan import Parallelism
     from penstock.platform.settings import Settings
+
+SECTION: Section = "Pipelines"
 
 EXAMPLES = format_examples(
     "penstock explain sensor_minute", "penstock explain hashtags --mermaid > hashtags.mmd"

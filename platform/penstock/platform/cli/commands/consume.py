@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.output import format_examples
 from penstock.platform.cli.stop_signals import stop_on_signal
 
 if TYPE_CHECKING:
     from penstock.ingestion.consumers import ConsumerRecord
+
+SECTION: Section = "Topics"
 
 
 @click.command(

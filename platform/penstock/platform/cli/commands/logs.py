@@ -8,8 +8,11 @@ import click
 
 from penstock.core.names import explain_unknown_name
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.options import complete_names
 from penstock.platform.cli.output import format_examples
+
+SECTION: Section = "Local stack"
 
 POLL_INTERVAL_S = 0.3
 

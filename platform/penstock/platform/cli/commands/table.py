@@ -6,9 +6,12 @@ from datetime import datetime
 import click
 
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.options import complete_names, json_option
 from penstock.platform.cli.output import format_examples, print_json, print_table
 from penstock.platform.services.warehouse_tables import TABLE_KINDS, find_table, iter_tables, read_newest_rows
+
+SECTION: Section = "Results and quality"
 
 
 @click.group(

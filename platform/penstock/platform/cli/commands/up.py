@@ -3,7 +3,10 @@
 import click
 
 from penstock.platform.cli.command_context import current_settings, use_control_store
+from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.output import StepPrinter, cli_command, format_examples
+
+SECTION: Section = "Local stack"
 
 
 @click.command(
@@ -23,7 +26,7 @@ def command(wait: float) -> int:
     Programs that already run are not affected. If the start fails, nothing keeps running. With the feed disabled,
     the command does not wait for results, because nothing may send records.
     """
-    from penstock.platform.cli.status import show_status
+    from penstock.platform.cli.commands.status import show_status
     from penstock.platform.services.stream_catalog import find_stream_error, table_show_command
     from penstock.platform.stack.first_rows import wait_for_first_rows
     from penstock.platform.stack.startup import bring_up_stack

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from penstock.platform.cli.command_context import current_settings, use_control_store
+from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.options import json_option
 from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from dagster import DagsterInstance
 
     from penstock.platform.settings import Settings
+
+SECTION: Section = "Streams"
 
 
 @click.command(

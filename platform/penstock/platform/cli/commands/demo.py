@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.options import complete_names, json_option
 from penstock.platform.cli.output import StepPrinter, cli_command, format_examples, print_json, print_table
 
 if TYPE_CHECKING:
     from penstock.platform.demo.gallery import FinishedDemo
+
+SECTION: Section = "Pipelines"
 
 EXAMPLES = format_examples(
     "penstock demo --list",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from penstock.platform.cli.command_context import load_current_settings
+from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.options import json_option
 from penstock.platform.cli.output import format_age, format_examples, print_json, print_table
 from penstock.platform.services.definition_files import find_changed_file
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from penstock.platform.control.reports import StreamOverview
     from penstock.platform.services.stream_hold import StreamHold
     from penstock.platform.stack.stack_view import StackView
+
+SECTION: Section = "Local stack"
 
 PASSWORD_PATTERN = re.compile(r"(?<=://)([^:/@]*):[^@/]*(?=@)")
 

@@ -11,10 +11,13 @@ import click
 
 from penstock.core.progress import ProgressReporter
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.output import format_examples, print_json_line
 
 if TYPE_CHECKING:
     from penstock.conformance import CaseVerdict, ConformanceEngine, LocatedCase
+
+SECTION: Section = "Pipelines"
 
 
 @click.group(

@@ -5,12 +5,15 @@ from typing import TYPE_CHECKING
 import click
 
 from penstock.platform.cli.command_context import current_settings, use_control_store
+from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.options import streams_argument
 from penstock.platform.cli.output import StepPrinter, format_examples
 from penstock.platform.cli.stream_history import HISTORY_COMMANDS
 
 if TYPE_CHECKING:
     from penstock.platform.settings import Settings
+
+SECTION: Section = "Streams"
 
 
 @click.group(

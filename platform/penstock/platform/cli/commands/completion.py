@@ -6,7 +6,10 @@ from pathlib import Path
 import click
 from click.shell_completion import get_completion_class
 
+from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.output import format_examples
+
+SECTION: Section = "Infrastructure and shell"
 
 SHELLS = ("bash", "zsh", "fish")
 

@@ -8,11 +8,14 @@ import click
 
 from penstock.core.names import explain_unknown_name
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.options import complete_names, json_option
 from penstock.platform.cli.output import format_examples, print_json, print_table
 
 if TYPE_CHECKING:
     from penstock.ingestion.ledger import DeliveryLedgerState
+
+SECTION: Section = "Topics"
 
 
 @click.group(

@@ -3,7 +3,10 @@
 import click
 
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.output import StepPrinter, format_examples
+
+SECTION: Section = "Local stack"
 
 
 @click.command(name="down", short_help="Stop the local stack", epilog=format_examples("penstock down"))

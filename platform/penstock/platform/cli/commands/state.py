@@ -9,12 +9,15 @@ import click
 from penstock.core.files import atomic_path
 from penstock.core.names import explain_unknown_name
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.options import json_option, stream_argument
 from penstock.platform.cli.output import format_examples, print_json, print_table
 from penstock.platform.cli.state_erase import erase, parse_key
 
 if TYPE_CHECKING:
     from penstock.engine.batch.state_inspection import StageSnapshot
+
+SECTION: Section = "Streams"
 
 
 @click.group(

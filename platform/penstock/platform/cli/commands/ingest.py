@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.options import complete_names
 from penstock.platform.cli.output import format_examples, print_json
 from penstock.platform.cli.stop_signals import stop_on_signal
 
 if TYPE_CHECKING:
     from penstock.ingestion.feed import FeedSummary
+
+SECTION: Section = "Topics"
 
 
 class _IngestCommand(click.Command):

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.options import complete_names, json_option
 from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
 
 if TYPE_CHECKING:
     from penstock.quality.expectations.check_results import BatchCheckResult, ExpectationResult
+
+SECTION: Section = "Results and quality"
 
 
 def _list_tables() -> Iterable[str]:

@@ -8,12 +8,15 @@ import click
 
 from penstock.core.names import explain_unknown_name
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.options import json_option
 from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
 from penstock.platform.settings import Settings
 
 if TYPE_CHECKING:
     from penstock.ingestion.topics import TopicChange, TopicDescription, TopicPlan
+
+SECTION: Section = "Topics"
 
 
 @click.group(

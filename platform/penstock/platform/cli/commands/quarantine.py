@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.options import complete_names, json_option
 from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
 from penstock.platform.cli.quarantine_view import RECORD_COLUMNS, to_data, to_row
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from penstock.platform.services.quarantine import TopicQuarantine
     from penstock.quality.quarantine.quarantined_records import QuarantinedRecord, RecordPosition
     from penstock.quality.quarantine.record_status import QuarantineStatus
+
+SECTION: Section = "Results and quality"
 
 
 @click.group(
