@@ -8,7 +8,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from tests.pipelines.engine.archive.test_archive import Place as ArchivePlace
-from tests.pipelines.engine.spark.stream_runner import Running, send
+from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.archive.archive_names import archive_name
@@ -111,7 +111,7 @@ class AuditedStream:
         for part in range(1, PART_COUNT):
             self.feed(part * records // PART_COUNT)
             self.clock += MINUTE
-        self._running.until_read((PART_COUNT - 1) * records // PART_COUNT)
+        self._running.run_until_read((PART_COUNT - 1) * records // PART_COUNT)
         self.feed(records)
         sent = {"id": "old", "device": "a", "site": "s", "at": NOON - 900 * MINUTE, "temperature": 1.0}
         encode = create_record_format(self.contract, self.registry).encode
@@ -125,26 +125,26 @@ class AuditedStream:
             headers=headers,
         )
         self._running.clock = self.clock
-        self._running.until_read(records + 4)
+        self._running.run_until_read(records + 4)
         self.archive()
 
     def resume(self, records: int) -> None:
         """Read until the given number of records in all, and archive them."""
         self._running.clock = self.clock
-        self._running.until_read(records)
+        self._running.run_until_read(records)
         self.archive()
 
-    def open(self) -> Running:
+    def open(self) -> StreamRunner:
         """Create the stream without starting it."""
         plan = build_plan(self.contract)
         plan = plan if self.suites is None else add_topic_checks(plan, self.suites)
-        self._running = Running(
+        self._running = StreamRunner(
             plan,
             self.session,
             self.broker,
             self.folder,
             clock=self.clock,
-            elsewhere=self.elsewhere,
+            warehouse_override=self.elsewhere,
             schemas=self.schemas,
         )
         return self._running

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.pipelines.engine.spark.stream_runner import Running, send
+from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 from tests.quality.audit.audit_scopes import create_audit_scope
 
 from penstock.engine.plan import AggregateOutput, Column, Plan, PlanSource, SqlStep, Stage, TopicOrigin
@@ -59,11 +59,11 @@ def test_a_late_record_with_several_rows_counts_once(
     source = PlanSource(topic, TopicOrigin(topic), COLUMNS, "at")
     outputs, sinks = (AggregateOutput("n", count()),), (LatestValues("tags"),)
     stage = Stage("tags", (topic,), window, outputs, (EXPLODE,), ("tag",), sinks=sinks)
-    running = Running(Plan("tags", (source,), (stage,)), spark, broker, tmp_path, clock=START_MS)
+    runner = StreamRunner(Plan("tags", (source,), (stage,)), spark, broker, tmp_path, clock=START_MS)
     for number, part in enumerate(RECORD_BATCHES, 1):
         send(broker, topic, part)
-        running.until_read(sum(map(len, RECORD_BATCHES[:number])))
-    scope = create_audit_scope(running, START_MS)
+        runner.run_until_read(sum(map(len, RECORD_BATCHES[:number])))
+    scope = create_audit_scope(runner, START_MS)
     assert scope.late_rows.num_rows > len({row["offset"] for row in scope.late_rows.to_pylist()})
     verdict = dict(STREAM_CHECKS)["late and quarantined"](scope)
     assert verdict.state == "passed", verdict

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.pipelines.engine.spark.stream_runner import Running, reads_from
+from tests.pipelines.engine.spark.stream_runner import StreamRunner, set_s3a_options
 from tests.quality.audit.audited_stream import AuditedStream, find_states
 
 from penstock.engine.batch.stream_tables import StreamTables
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
-COMMIT, UNTIL_READ = StreamTables.commit, Running.until_read
+COMMIT, UNTIL_READ = StreamTables.commit, StreamRunner.run_until_read
 
 
 class KillAfterFirstTable:
@@ -36,11 +36,11 @@ class KillAfterFirstTable:
         COMMIT(tables, number, dict(list(changes.items())[:1]), clock)
         raise OSError("simulated kill")
 
-    def until_read(self, running: Running, records: int) -> None:
+    def run_until_read(self, runner: StreamRunner, records: int) -> None:
         if not self.done:
             with pytest.raises(OSError, match="simulated kill"):
-                UNTIL_READ(running, records)
-        UNTIL_READ(running, records)
+                UNTIL_READ(runner, records)
+        UNTIL_READ(runner, records)
 
 
 def test_a_killed_stream_passes_and_a_lost_file_is_found(
@@ -50,10 +50,12 @@ def test_a_killed_stream_passes_and_a_lost_file_is_found(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    reads_from(spark, bucket)
+    set_s3a_options(spark, bucket)
     one, kill = AuditedStream(spark, broker, "stored-away", tmp_path, elsewhere=bucket), KillAfterFirstTable()
     monkeypatch.setattr(StreamTables, "commit", lambda *args: KillAfterFirstTable.commit(kill, *args))
-    monkeypatch.setattr(Running, "until_read", lambda *args: KillAfterFirstTable.until_read(kill, *args))
+    monkeypatch.setattr(
+        StreamRunner, "run_until_read", lambda *args: KillAfterFirstTable.run_until_read(kill, *args)
+    )
     one.run(6_000)
     report = one.audit()
     assert [one for one in report.verdicts if one.state != "passed"] == []

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from deltalake import DeltaTable
-from tests.pipelines.engine.spark.stream_runner import Running, send
-from tests.pipelines.engine.spark.test_live_stream import COLUMNS, readings
-from tests.pipelines.engine.spark.test_stage_chains import plan_over as build_three_stage_plan
+from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
+from tests.pipelines.engine.spark.test_live_stream import COLUMNS, make_readings
+from tests.pipelines.engine.spark.test_stage_chains import build_plan as build_three_stage_plan
 from tests.quality.audit.audit_scopes import create_audit_scope
 
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow, Timer
@@ -139,7 +139,7 @@ PLANS = [
 @pytest.fixture(scope="module")
 def running_streams(
     spark: "SparkSession", broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory
-) -> Mapping[str, Running]:
+) -> Mapping[str, StreamRunner]:
     """Streams of all plans over one topic, read in parts, with pauses in which clocks and timers advance.
 
     One plan reads a second topic with the same records.
@@ -147,63 +147,65 @@ def running_streams(
     for topic in (TOPIC, OTHER_TOPIC):
         broker.create_topic(topic, 2)
     folder = tmp_path_factory.mktemp("rerun")
-    streams = {plan.name: Running(plan, spark, broker, folder / plan.name, clock=START_MS) for plan in PLANS}
+    streams = {
+        plan.name: StreamRunner(plan, spark, broker, folder / plan.name, clock=START_MS) for plan in PLANS
+    }
     for part in range(PART_COUNT):
-        sent = readings(RECORDS_PER_PART, seed=part)
+        sent = make_readings(RECORDS_PER_PART, seed=part)
         for partition in (0, 1):
             own_records = [record for record in sent if int(record["device"][1:]) % 2 == partition]
             for topic in (TOPIC, OTHER_TOPIC):
                 send(broker, topic, [*own_records, b"no record"], partition)
-        started = [(running, running.start()) for running in streams.values()]
+        started = [(runner, runner.start()) for runner in streams.values()]
         try:
-            for running, stream in started:
-                expected = (RECORDS_PER_PART + 2) * len(running.plan.sources)
-                running.progress.wait_for((part + 1) * expected, stream)
+            for runner, stream in started:
+                expected = (RECORDS_PER_PART + 2) * len(runner.plan.sources)
+                runner.progress.wait_for((part + 1) * expected, stream)
         finally:
             for _, stream in started:
                 stream.drain()
-        for running in streams.values():
-            running.clock += 45_000
+        for runner in streams.values():
+            runner.clock += 45_000
     for name in ("called", "clocked"):
         run_until_tick(streams[name])
     return streams
 
 
-def run_until_tick(running: Running) -> None:
+def run_until_tick(runner: StreamRunner) -> None:
     """Run a stream until its timers fired."""
-    stream = running.start()
+    stream = runner.start()
     try:
-        with running.progress.changed:
-            assert running.progress.changed.wait_for(lambda: running.progress.outcomes[-1].kind == "tick", 90)
+        with runner.progress.changed:
+            assert runner.progress.changed.wait_for(lambda: runner.progress.outcomes[-1].kind == "tick", 90)
     finally:
         stream.drain()
 
 
-def recompute(running: Running, sample: Sample = FULL_SAMPLE, **changes: Any) -> AuditVerdict:
-    scope = replace(create_audit_scope(running, START_MS), **changes)
+def recompute(runner: StreamRunner, sample: Sample = FULL_SAMPLE, **changes: Any) -> AuditVerdict:
+    scope = replace(create_audit_scope(runner, START_MS), **changes)
     return check_recomputed_results(scope, {topic: TopicView(scope, topic) for topic in scope.topics}, sample)
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=[plan.name for plan in PLANS])
-def test_every_pane_is_recomputed_exactly(running_streams: Mapping[str, Running], plan: Plan) -> None:
-    running = running_streams[plan.name]
-    assert explain_batch_dependence(running.plan)
-    verdict = recompute(running)
+def test_every_pane_is_recomputed_exactly(running_streams: Mapping[str, StreamRunner], plan: Plan) -> None:
+    runner = running_streams[plan.name]
+    assert explain_batch_dependence(runner.plan)
+    verdict = recompute(runner)
     assert verdict.state == "passed", verdict
-    rows, batches = int(verdict.summary.split()[0].replace(",", "")), len(running.progress.outcomes)
+    rows, batches = int(verdict.summary.split()[0].replace(",", "")), len(runner.progress.outcomes)
     assert rows > 0
     assert verdict.summary.endswith(f"match {batches} re-executed batches")
 
 
 def test_an_edited_pane_is_found_with_its_location(
-    running_streams: Mapping[str, Running], tmp_path: Path
+    running_streams: Mapping[str, StreamRunner], tmp_path: Path
 ) -> None:
-    running = running_streams["called"]
-    table = DeltaTable(running.folder / "warehouse" / "panes" / "called")
+    runner = running_streams["called"]
+    table = DeltaTable(runner.folder / "warehouse" / "panes" / "called")
     version = table.version()
     table.update({"had": "had + 1"}, predicate="device = 'd3' AND number = 2")
     try:
-        verdict = recompute(running)
+        verdict = recompute(runner)
     finally:
         DeltaTable(table.table_uri).restore(version)
     assert verdict.state == "failed"
@@ -211,9 +213,9 @@ def test_an_edited_pane_is_found_with_its_location(
     assert "had is" in verdict.differences[0].description
 
 
-def test_an_edited_pair_is_named_by_both_of_its_values(running_streams: Mapping[str, Running]) -> None:
-    running = running_streams["pairs"]
-    table = DeltaTable(running.folder / "warehouse" / "panes" / "pairs")
+def test_an_edited_pair_is_named_by_both_of_its_values(running_streams: Mapping[str, StreamRunner]) -> None:
+    runner = running_streams["pairs"]
+    table = DeltaTable(runner.folder / "warehouse" / "panes" / "pairs")
     version, pairs = table.version(), table.to_pyarrow_table().to_pylist()
     key_columns = ("batch_id", "device", "window_start", "here", "there")
     keys = Counter(tuple(row[name] for name in key_columns) for row in pairs)
@@ -231,7 +233,7 @@ def test_an_edited_pair_is_named_by_both_of_its_values(running_streams: Mapping[
         {"here": "here + 1000"}, predicate=f"{predicate} AND window_start = '{window_start}'"
     )
     try:
-        verdict = recompute(running)
+        verdict = recompute(runner)
     finally:
         DeltaTable(table.table_uri).restore(version)
     assert edited["num_updated_rows"] == 1
@@ -246,7 +248,7 @@ def test_an_edited_pair_is_named_by_both_of_its_values(running_streams: Mapping[
     }
 
 
-def test_a_sample_of_keys_is_recomputed(running_streams: Mapping[str, Running]) -> None:
+def test_a_sample_of_keys_is_recomputed(running_streams: Mapping[str, StreamRunner]) -> None:
     sampled, total = (
         recompute(running_streams["clocked"], sample) for sample in (Sample(key_share=0.3), FULL_SAMPLE)
     )
@@ -263,15 +265,15 @@ def test_a_sample_of_keys_is_recomputed(running_streams: Mapping[str, Running]) 
     ],
 )
 def test_an_impossible_sample_is_unproven_with_the_reason(
-    running_streams: Mapping[str, Running], name: str, sample: Sample, reason: str
+    running_streams: Mapping[str, StreamRunner], name: str, sample: Sample, reason: str
 ) -> None:
     verdict = recompute(running_streams[name], sample)
     assert (verdict.state, reason in verdict.summary) == ("unproven", True)
 
 
-def test_missing_or_replayed_batches_are_not_recomputed(running_streams: Mapping[str, Running]) -> None:
-    running = running_streams["clocked"]
-    batches = [to_batch_record("clocked", outcome) for outcome in running.progress.outcomes]
-    assert "no longer has its batches before 1" in recompute(running, batches=batches[1:]).summary
+def test_missing_or_replayed_batches_are_not_recomputed(running_streams: Mapping[str, StreamRunner]) -> None:
+    runner = running_streams["clocked"]
+    batches = [to_batch_record("clocked", outcome) for outcome in runner.progress.outcomes]
+    assert "no longer has its batches before 1" in recompute(runner, batches=batches[1:]).summary
     replayed = [*batches[:-1], replace(batches[-1], kind="replay")]
-    assert "its history was replayed" in recompute(running, batches=replayed).summary
+    assert "its history was replayed" in recompute(runner, batches=replayed).summary

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pytest
 from tests.pipelines.engine.batch.stream_bench import Bench
 from tests.pipelines.engine.batch.test_crashes import PLAN, Fuse, Killed, history, of_time, run
-from tests.pipelines.engine.spark.test_live_stream import TEN_SECONDS, expected, values
-from tests.pipelines.engine.spark.test_live_stream import plan_over as bounded_plan
+from tests.pipelines.engine.spark.test_live_stream import TEN_SECONDS, expect_windows, list_windows
+from tests.pipelines.engine.spark.test_live_stream import build_plan as bounded_plan
 from tests.pipelines.outside_kinds import SINKS, forget_kinds, install_entry_points, write_modules
 
 from penstock import stream
@@ -303,7 +303,7 @@ def test_a_bounded_run_on_spark_writes_what_tables_of_the_same_run_hold(
     config = BoundedRunConfig(tmp_path / "run", tmp_path / "tables", 70)
     run_bounded(plan, spark, source, config, lambda: 5_000_000, lambda _outcome, _batches: None)
     rows = sinks[2].read_rows(tmp_path / "tables/external/values", plan.name, 100)
-    assert values(rows) == expected(records, TEN_SECONDS, 10_000)
+    assert list_windows(rows) == expect_windows(records, TEN_SECONDS, 10_000)
     lines = (tmp_path / "tables/external/lines").glob("*.jsonl")
     shown = [json.loads(line) for file in lines for line in file.read_text("utf-8").splitlines()]
     assert sum(line["n"] if line["kind"] == "insert" else -line["n"] for line in shown) == len(records)

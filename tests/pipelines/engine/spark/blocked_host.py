@@ -1,7 +1,7 @@
-"""A host of one stream, as a process of its own that waits at a gate in the middle of the first file of rows.
+"""A host process of one stream that blocks in the middle of its first file of rows.
 
-Run it with a folder, the address of a broker, a topic, and the jars of Spark. In the folder it says by `waiting`
-that it waits, and looks for `gate`.
+Arguments: a folder, the bootstrap servers, a topic, and the jars of Spark. It creates the file `waiting` in the
+folder when it blocks, and continues when the file `gate` exists.
 """
 
 import logging
@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from tests.pipelines.engine.batch.interrupted_writer import HalfAFile
-from tests.pipelines.engine.spark.test_live_stream import plan_over
+from tests.pipelines.engine.spark.test_live_stream import build_plan
 
 from penstock.core.clock import now_ms
 from penstock.core.kafka_client import BrokerAccess
@@ -30,20 +30,20 @@ LEASE_MS = 3_000
 def main(folder: Path, bootstrap: str, topic: str, *jars: str) -> None:
     """Run until SIGTERM."""
 
-    def wait() -> None:
+    def block_until_gate() -> None:
         (folder / "waiting").touch()
         while not (folder / "gate").exists():
             time.sleep(0.05)
 
-    file_access.pq = HalfAFile(1, wait)  # type: ignore[assignment]
+    file_access.pq = HalfAFile(1, block_until_gate)  # type: ignore[assignment]
     spark = SparkSessionConfig(
         [Path(jar) for jar in jars], folder / "spark", driver_memory="512m", java_home=find_java().home
     )
     settings = HostSettings(batch_interval=DurationMs(0), lease_timeout=DurationMs(LEASE_MS))
     stream_config = StreamConfig(BrokerAccess(bootstrap), folder / "warehouse", settings)
-    config = HostConfig(spark, folder / "streams", stream_config, name="sleeper")
+    config = HostConfig(spark, folder / "streams", stream_config, name="blocked")
     store = open_control_store(f"sqlite:///{folder}/control.db")
-    run_host_process(config, store, lambda _: plan_over(topic, fixed("10 seconds")), now_ms)
+    run_host_process(config, store, lambda _: build_plan(topic, fixed("10 seconds")), now_ms)
 
 
 if __name__ == "__main__":

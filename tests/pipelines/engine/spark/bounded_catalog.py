@@ -1,4 +1,4 @@
-"""A shipped pipeline over records that are stored in a file, to their end, and DuckDB beside it."""
+"""Runs a shipped pipeline over stored records to their end, and queries tables in DuckDB."""
 
 import json
 from collections.abc import Iterable
@@ -23,38 +23,42 @@ from penstock.pipelines import catalog
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-BEGAN = 1_700_000_000_000
+START_MS = 1_700_000_000_000
 Record = dict[str, Any]
 
 
-def generated(topic: str, count: int, per_second: float, seed: int = 1) -> list[Record]:
-    """Records of a generator."""
-    made = islice(GENERATORS[topic](seed).generate_records(0, make_even_send_times(BEGAN, per_second)), count)
-    return [msgspec.to_builtins(record) for record in made]
+def generate_records(topic: str, count: int, per_second: float, seed: int = 1) -> list[Record]:
+    """Return the first records of a generator."""
+    records = islice(
+        GENERATORS[topic](seed).generate_records(0, make_even_send_times(START_MS, per_second)), count
+    )
+    return [msgspec.to_builtins(record) for record in records]
 
 
-def left(session: "SparkSession", name: str, records: Iterable[Record], folder: Path, table: str) -> pa.Table:
-    """What a pipeline leaves in a table of records that are stored in a file."""
+def run_on_records(
+    session: "SparkSession", name: str, records: Iterable[Record], folder: Path, table: str
+) -> pa.Table:
+    """Run a pipeline over records that are written to a file first; return one of its tables."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.json"
     path.write_text("".join(f"{json.dumps(record)}\n" for record in records), "utf-8")
-    return left_of(session, name, path, "json", folder, table)
+    return run_on_files(session, name, path, "json", folder, table)
 
 
-def left_of(
+def run_on_files(
     session: "SparkSession", name: str, path: Path, form: FileFormat, folder: Path, table: str
 ) -> pa.Table:
-    """What it leaves of what is in files of a format."""
+    """Run a pipeline over files of a format; return one of its tables."""
     plan = catalog.load_plan(name)
     (source,) = plan.sources
     plan = replace(plan, sources=(replace(source, origin=FileOrigin(str(path), form)),))
     stored = open_file_source(session, plan.sources[0], str(path), form)
-    run_bounded(plan, session, stored, BoundedRunConfig(folder / "run", folder / "tables"), lambda: BEGAN)
+    run_bounded(plan, session, stored, BoundedRunConfig(folder / "run", folder / "tables"), lambda: START_MS)
     return pa.table(DeltaTable(folder / "tables" / table).to_pyarrow_table())
 
 
-def asked(sql: str, **tables: Any) -> list[tuple[Any, ...]]:
-    """What DuckDB answers; records become tables, with their place in the file as `nth`."""
+def query_duckdb(sql: str, **tables: Any) -> list[tuple[Any, ...]]:
+    """Query tables in DuckDB; lists of records become tables with their position as `nth`."""
     with duckdb.connect() as connection:
         for name, content in tables.items():
             if isinstance(content, list):

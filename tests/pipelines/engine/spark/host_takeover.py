@@ -1,4 +1,4 @@
-"""Two hosts of one stream: one as a process of its own that can be put to sleep, and one in this process."""
+"""Two hosts of one stream: a separate process that a test can suspend, and a host in this process."""
 
 import signal
 import subprocess
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
-from tests.pipelines.engine.spark.stream_runner import Running
+from tests.pipelines.engine.spark.stream_runner import StreamRunner
 
 from penstock.core.clock import now_ms
 from penstock.core.kafka_client import BrokerAccess
@@ -23,11 +23,11 @@ from penstock.infra.local_broker import LocalBroker
 
 
 @contextmanager
-def sleeper(
+def run_blocked_host(
     broker: LocalBroker, topic: str, folder: Path, jars: list[Path]
 ) -> Iterator[tuple[subprocess.Popen[bytes], Callable[[], str]]]:
-    """A host that waits in its first batch (see blocked_host.py); with it comes what reads its log."""
-    log = folder / "sleeper.log"
+    """Run a host that blocks in its first batch (see blocked_host.py); yield it and a reader of its log."""
+    log = folder / "blocked_host.log"
     command = [
         sys.executable,
         "-m",
@@ -37,33 +37,33 @@ def sleeper(
         topic,
         *jars,
     ]
-    with log.open("wb") as out:
-        process = subprocess.Popen(list(map(str, command)), stdout=out, stderr=out)
+    with log.open("wb") as output:
+        process = subprocess.Popen(list(map(str, command)), stdout=output, stderr=output)
     try:
         yield process, lambda: log.read_text("utf-8")
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0, log.read_text("utf-8")[-3000:]
     finally:
-        for one in family(process.pid):
-            one.kill()
+        for member in list_process_tree(process.pid):
+            member.kill()
         process.wait()
 
 
 @contextmanager
-def suspended(pid: int) -> Iterator[None]:
-    """A process, with all that it has started, stopped for a while: its clock goes on, it does not."""
-    stopped = family(pid)
-    for one in stopped:
-        one.suspend()
+def suspend_process(pid: int) -> Iterator[None]:
+    """Suspend a process and its children; the clock continues."""
+    tree = list_process_tree(pid)
+    for member in tree:
+        member.suspend()
     try:
         yield
     finally:
-        for one in stopped:
-            one.resume()
+        for member in tree:
+            member.resume()
 
 
-def family(pid: int) -> list[psutil.Process]:
-    """A process and all that it has started; nothing where it is over."""
+def list_process_tree(pid: int) -> list[psutil.Process]:
+    """List a process and its children; the list is empty if the process has ended."""
     if not psutil.pid_exists(pid):
         return []
     process = psutil.Process(pid)
@@ -71,26 +71,28 @@ def family(pid: int) -> list[psutil.Process]:
 
 
 @contextmanager
-def successor(running: Running, control: HostControl) -> Iterator[Callable[[], LiveStream]]:
-    """A host of this process, over the same folders and store; with it comes its stream, once there is one."""
-    begun: list[LiveStream] = []
+def run_successor(runner: StreamRunner, control: HostControl) -> Iterator[Callable[[], LiveStream]]:
+    """Run a second host in this process over the same folders and store; yield a getter of its stream."""
+    streams: list[LiveStream] = []
 
-    def make(name: str, right: WriteFence, told: Callable[[BatchOutcome], None]) -> LiveStream:
-        def tell(outcome: BatchOutcome) -> None:
-            running.progress.told(outcome)
-            told(outcome)
+    def open_stream(name: str, fence: WriteFence, on_outcome: Callable[[BatchOutcome], None]) -> LiveStream:
+        def report_outcome(outcome: BatchOutcome) -> None:
+            runner.progress.record_outcome(outcome)
+            on_outcome(outcome)
 
-        config = StreamConfig(BrokerAccess(running.broker.bootstrap), running.folder / "warehouse")
-        folder = running.folder / "streams" / name
-        begun.append(LiveStream(running.plan, running.session, folder, config, right, tell, now_ms))
-        return begun[-1]
+        config = StreamConfig(BrokerAccess(runner.broker.bootstrap), runner.folder / "warehouse")
+        folder = runner.folder / "streams" / name
+        streams.append(LiveStream(runner.plan, runner.session, folder, config, fence, report_outcome, now_ms))
+        return streams[-1]
 
-    host = StreamHost("successor", control, make, now_ms, is_spark_alive=lambda: True, poll_interval_s=0.1)
+    host = StreamHost(
+        "successor", control, open_stream, now_ms, is_spark_alive=lambda: True, poll_interval_s=0.1
+    )
     stop = threading.Event()
-    working = threading.Thread(target=host.run, args=(stop,), name="successor")
-    working.start()
+    thread = threading.Thread(target=host.run, args=(stop,), name="successor")
+    thread.start()
     try:
-        yield lambda: begun[-1]
+        yield lambda: streams[-1]
     finally:
         stop.set()
-        working.join()
+        thread.join()

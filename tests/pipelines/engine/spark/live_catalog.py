@@ -1,4 +1,4 @@
-"""Every shipped pipeline at work at the same time: one session, one broker, one stream each."""
+"""Runs every shipped pipeline at the same time: one session, one broker, one stream each."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -11,9 +11,15 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from confluent_kafka import Producer
-from tests.pipelines.engine.spark.bounded_catalog import BEGAN, Record
-from tests.pipelines.engine.spark.live_catalog_inputs import MADE, PARTITIONS, counted, end_of, sendings
-from tests.pipelines.engine.spark.stream_runner import Running
+from tests.pipelines.engine.spark.bounded_catalog import START_MS, Record
+from tests.pipelines.engine.spark.live_catalog_inputs import (
+    GENERATORS,
+    PARTITIONS,
+    find_end_ms,
+    list_phase_records,
+    list_sent_records,
+)
+from tests.pipelines.engine.spark.stream_runner import StreamRunner
 from tests.pipelines.memory_topics import create_memory_source
 
 from penstock.engine.history.bounded_run import run_bounded
@@ -38,29 +44,29 @@ if TYPE_CHECKING:
 
     from penstock.engine.spark.live_stream import LiveStream
 
-NAMES = catalog.pipeline_names()
-STEPS = (("first",), ("late", "then"), ("close",), ("lost",))
-"""What is sent together; a stream has committed it before the next is sent."""
-STEP_MS = 4_000
-"""Less than a partition may be silent, and enough for first guesses to be told."""
+PIPELINES = catalog.pipeline_names()
+PHASE_GROUPS = (("first",), ("late", "then"), ("close",), ("lost",))
+"""The phases that are sent together. Every stream commits a group before the next is sent."""
+CLOCK_STEP_MS = 4_000
+"""Shorter than the idle time of a partition, and long enough for early panes."""
 
 
-def addresses(topic: str, wanted: str) -> Iterator[tuple[str, int, int]]:
-    """Where the records of a phase are in a topic."""
+def list_addresses(topic: str, wanted: str) -> Iterator[tuple[str, int, int]]:
+    """List the topic, partition and offset of each record of a phase."""
     ends: Counter[int] = Counter()
-    for each in sendings(topic):
-        if each.phase == wanted:
-            yield topic, each.partition, ends[each.partition]
-        ends[each.partition] += 1
+    for sent in list_sent_records(topic):
+        if sent.phase == wanted:
+            yield topic, sent.partition, ends[sent.partition]
+        ends[sent.partition] += 1
 
 
-def watched(name: str) -> Plan:
-    """A pipeline with all panes of all its stages written down."""
+def load_plan_with_all_panes(name: str) -> Plan:
+    """Load a pipeline and add a pane log to all its stages."""
     plan = catalog.load_plan(name)
-    return replace(plan, stages=tuple(map(logged, plan.stages)))
+    return replace(plan, stages=tuple(map(add_pane_log, plan.stages)))
 
 
-def logged(stage: Stage) -> Stage:
+def add_pane_log(stage: Stage) -> Stage:
     has = {type(sink) for sink in stage.sinks}
     if PaneLog in has:
         return stage
@@ -68,100 +74,104 @@ def logged(stage: Stage) -> Stage:
     return replace(stage, sinks=(*stage.sinks, *(sink for sink in wanted if type(sink) not in has)))
 
 
-def refuses_what_is_late(plan: Plan) -> bool:
-    """Whether its windows close; those that count, and functions, take whatever comes."""
+def drops_late_records(plan: Plan) -> bool:
+    """Return whether the windows of a plan close; count windows and functions take every record."""
     return isinstance(plan.first_source_stage.window, Fixed | Sliding | Sessions | AsOf)
 
 
-def names_of(plan: Plan) -> list[str]:
+def list_topics(plan: Plan) -> list[str]:
     return [source.name for source in plan.sources]
 
 
-def rows_of(place: StoragePath) -> list[dict[str, Any]]:
-    return list(open_delta_table(place).to_pyarrow_table().to_pylist())
+def read_rows(path: StoragePath) -> list[dict[str, Any]]:
+    return list(open_delta_table(path).to_pyarrow_table().to_pylist())
 
 
-def within(plan: Plan, table: pa.Table) -> pa.Table:
-    """The rows before those that come when all is over, whose windows nothing closes."""
-    end = max(map(end_of, names_of(plan)))
+def drop_closing_rows(plan: Plan, table: pa.Table) -> pa.Table:
+    """Drop the rows of closing records, whose windows never close."""
+    end = max(map(find_end_ms, list_topics(plan)))
     starts = pc.cast(pc.cast(table.column("window_start"), pa.timestamp("ms", "UTC")), pa.int64())
     return table.filter(pc.fill_null(pc.less(starts, end), True))
 
 
 class LiveCatalog:
-    """The pipelines, each live over the same topics, and what they have written."""
+    """All pipelines, live over the same topics, and their tables."""
 
     def __init__(self, session: "SparkSession", broker: LocalBroker, folder: Path) -> None:
         self._session, self._broker, self._folder = session, broker, folder
-        self.runs = {
-            name: Running(watched(name), session, broker, folder / name, clock=BEGAN + 8_500)
-            for name in NAMES
+        self.runners = {
+            name: StreamRunner(
+                load_plan_with_all_panes(name), session, broker, folder / name, clock=START_MS + 8_500
+            )
+            for name in PIPELINES
         }
 
     def run(self) -> None:
-        """Send everything, step by step, while all streams run."""
-        for topic in MADE:
+        """Send all records, one group of phases after the other, while all streams run."""
+        for topic in GENERATORS:
             self._broker.create_topic(topic, PARTITIONS)
         ensure_topics(self._broker.bootstrap, [load_contract("card-alerts")])
-        with ThreadPoolExecutor(len(self.runs)) as each:
-            streams = dict(zip(self.runs, each.map(Running.start, self.runs.values()), strict=True))
+        with ThreadPoolExecutor(len(self.runners)) as pool:
+            streams = dict(
+                zip(self.runners, pool.map(StreamRunner.start, self.runners.values()), strict=True)
+            )
             try:
                 self._run(streams)
             finally:
-                list(each.map(lambda stream: stream.drain(), streams.values()))
+                list(pool.map(lambda stream: stream.drain(), streams.values()))
 
     def _run(self, streams: "dict[str, LiveStream]") -> None:
         phases: list[str] = []
-        for step in STEPS:
+        for step in PHASE_GROUPS:
             phases += step
             self._send(step)
-            for name, run in self.runs.items():
-                wanted = sum(len(counted(topic, phases)) for topic in names_of(run.plan))
-                run.progress.wait_for(wanted, streams[name])
+            for name, runner in self.runners.items():
+                wanted = sum(len(list_phase_records(topic, phases)) for topic in list_topics(runner.plan))
+                runner.progress.wait_for(wanted, streams[name])
             streams["card_alerts"].stop()
-            streams["card_alerts"] = self.runs["card_alerts"].start()
-            for run in self.runs.values():
-                run.clock += STEP_MS
+            streams["card_alerts"] = self.runners["card_alerts"].start()
+            for runner in self.runners.values():
+                runner.clock += CLOCK_STEP_MS
 
     def _send(self, phases: Sequence[str]) -> None:
         producer = Producer({"bootstrap.servers": self._broker.bootstrap, "enable.idempotence": True})
-        for topic in MADE:
-            for each in (one for one in sendings(topic) if one.phase in phases):
-                producer.produce(topic, msgspec.json.encode(each.record), partition=each.partition)
+        for topic in GENERATORS:
+            for sent in (each for each in list_sent_records(topic) if each.phase in phases):
+                producer.produce(topic, msgspec.json.encode(sent.record), partition=sent.partition)
                 producer.poll(0)
         assert producer.flush(30) == 0
 
     def table(self, name: str, path: str) -> pa.Table:
-        """A table of a live pipeline, before the end of its topics."""
-        run = self.runs[name]
-        return within(run.plan, run.table(path))
+        """Read a table of a live pipeline without the rows of closing records."""
+        runner = self.runners[name]
+        return drop_closing_rows(runner.plan, runner.table(path))
 
     def warehouse(self, name: str) -> StoragePath:
-        """Where the tables of a pipeline are."""
-        return self.runs[name].warehouse
+        """Return the warehouse of a pipeline."""
+        return self.runners[name].warehouse
 
-    def lost(self, name: str) -> set[tuple[Any, ...]]:
-        """The records that its late tables name."""
-        plan, names = self.runs[name].plan, ("topic", "partition", "offset")
-        places = [self.warehouse(name) / late_records_path(plan, stage) for stage in plan.source_stages]
-        rows = [row for place in places if is_delta_table(place) for row in rows_of(place)]
+    def list_late_addresses(self, name: str) -> set[tuple[Any, ...]]:
+        """List the addresses of the records in the late tables of a pipeline."""
+        plan, names = self.runners[name].plan, ("topic", "partition", "offset")
+        paths = [self.warehouse(name) / late_records_path(plan, stage) for stage in plan.source_stages]
+        rows = [row for path in paths if is_delta_table(path) for row in read_rows(path)]
         return {tuple(row[column] for column in names) for row in rows}
 
-    def accounts(self, name: str) -> list[dict[str, int]]:
-        """What became of the records of each partition in each batch, in each stage that read them."""
-        plan = self.runs[name].plan
-        places = [self.warehouse(name) / stage_ledger_path(plan, stage) for stage in plan.source_stages]
-        return [row for place in places if is_delta_table(place) for row in rows_of(place)]
+    def read_ledger(self, name: str) -> list[dict[str, int]]:
+        """Read the stream ledger of every source stage of a pipeline."""
+        plan = self.runners[name].plan
+        paths = [self.warehouse(name) / stage_ledger_path(plan, stage) for stage in plan.source_stages]
+        return [row for path in paths if is_delta_table(path) for row in read_rows(path)]
 
-    def bounded(self, name: str, sent: dict[str, list[Record]]) -> Callable[[str], pa.Table]:
-        """Run a pipeline over some records to their end, and return where to find its tables."""
-        plan, folder = watched(name), self._folder / f"bounded-{name}"
-        held = create_memory_source(
+    def run_bounded(self, name: str, sent: dict[str, list[Record]]) -> Callable[[str], pa.Table]:
+        """Run a pipeline over some records to their end; return a function that reads its tables."""
+        plan, folder = load_plan_with_all_panes(name), self._folder / f"bounded-{name}"
+        source = create_memory_source(
             self._session,
-            {topic: [msgspec.json.encode(each) for each in records] for topic, records in sent.items()},
+            {topic: [msgspec.json.encode(record) for record in records] for topic, records in sent.items()},
         )
         config = BoundedRunConfig(folder / "run", folder / "tables")
-        run_bounded(plan, self._session, held, config, lambda: BEGAN)
-        return lambda path: within(
+        run_bounded(plan, self._session, source, config, lambda: START_MS)
+        return lambda path: drop_closing_rows(
             plan, pa.table(open_delta_table(folder / "tables" / path).to_pyarrow_table())
         )

@@ -1,7 +1,7 @@
-"""What is sent to a live catalog, in phases: in order, with what comes late but counts, to the end, and too late.
+"""The records of a live catalog, by phase: first, late within the lateness, the rest, closing records, too late.
 
-A stream has committed one phase before the next is sent, and a partition's late records come before its others, so
-what is late does not depend on how the batches are cut.
+A stream commits one phase before the next is sent, and a partition gets its late records before the rest.
+So the size of batches does not decide which records are late.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,7 +12,7 @@ from typing import Any
 from zlib import crc32
 
 import msgspec
-from tests.pipelines.engine.spark.bounded_catalog import BEGAN, Record, generated
+from tests.pipelines.engine.spark.bounded_catalog import START_MS, Record, generate_records
 
 from penstock.ingestion.contracts import load_contract
 from penstock.ingestion.generators import make_even_send_times
@@ -20,8 +20,8 @@ from penstock.ingestion.generators.sensors import SensorGenerator
 from penstock.ingestion.sources.flights import find_flights_file, load_departures
 
 PARTITIONS = 2
-DAY = 86_400_000
-LATE = {
+DAY_MS = 86_400_000
+LATE_SECONDS = {
     "lines": (50, 60),
     "clicks": (15, 30),
     "impressions": (0, 0),
@@ -32,29 +32,29 @@ LATE = {
     "nexmark-auctions": (0, 0),
     "nexmark-bids": (66, 70),
 }
-"""Seconds of which records come again, late and with an id of their own; all others have those of ORDINARY."""
-ORDINARY = (30, 60)
-ABOUT = {
+"""The interval of seconds whose records are sent again, late and with a new id. Other topics: the default."""
+DEFAULT_LATE_SECONDS = (30, 60)
+SUBJECT_FIELDS = {
     "cards": ("card",), "card-limits": ("card",), "lines": ("text",), "queries": ("query",), "avg": ("key",),
     "tweets": ("hashtags", "user"), "clicks": ("user",), "sensors": ("device",), "ovens": ("oven",),
     "impressions": (), "ad-clicks": ("impression",), "flights": ("origin",), "nexmark-persons": ("id",),
     "nexmark-auctions": ("id", "seller"), "nexmark-bids": ("auction", "bidder"),
 }  # fmt: skip
-"""The fields that say whom a record is about: what comes when all is over is about nobody else."""
+"""The fields that name the subject of a record. Closing records are about a subject of their own."""
 
 
 @dataclass(frozen=True)
-class Sending:
-    """A record of a topic, where it goes, and when."""
+class SentRecord:
+    """A record of a topic, with its phase and partition."""
 
     phase: str
     partition: int
     record: Record
 
 
-def cards() -> list[Record]:
-    """Payments of few cards, some abroad, in amounts whose sums are exact."""
-    made = generated("cards", 480, per_second=4)
+def make_cards() -> list[Record]:
+    """Return payments of few cards, some abroad, with amounts whose sums are exact."""
+    records = generate_records("cards", 480, per_second=4)
     return [
         {
             **card,
@@ -62,140 +62,154 @@ def cards() -> list[Record]:
             "amount": round(card["amount"] * 4) / 4,
             "country": "XX" if n % 50 == 0 else card["country"] if n % 7 == 0 else "DE",
         }
-        for n, card in enumerate(made)
+        for n, card in enumerate(records)
     ]
 
 
-def clicks() -> list[Record]:
-    """Clicks of few visitors, who come for a quarter of a minute and again after a pause."""
-    made = generated("clicks", 480, per_second=4)
-    return [{**click, "user": f"user-{n // 60 % 4}-{n % 10}"} for n, click in enumerate(made)]
+def make_clicks() -> list[Record]:
+    """Return clicks of few users: visits of 15 seconds with pauses between them."""
+    records = generate_records("clicks", 480, per_second=4)
+    return [{**click, "user": f"user-{n // 60 % 4}-{n % 10}"} for n, click in enumerate(records)]
 
 
-def card_limits() -> list[Record]:
-    made = generated("card-limits", 200, per_second=200 / 120)
-    return [{**limit, "card": f"card-{n % 29}"} for n, limit in enumerate(made)]
+def make_card_limits() -> list[Record]:
+    records = generate_records("card-limits", 200, per_second=200 / 120)
+    return [{**limit, "card": f"card-{n % 29}"} for n, limit in enumerate(records)]
 
 
-def lines() -> list[Record]:
-    return [line for n, line in enumerate(generated("lines", 360, per_second=3))
-            if BEGAN + n * 1_000 // 3 - line["at"] <= load_contract("lines").max_out_of_orderness_ms]  # fmt: skip
+def make_lines() -> list[Record]:
+    allowed = load_contract("lines").max_out_of_orderness_ms
+    made = enumerate(generate_records("lines", 360, per_second=3))
+    return [line for n, line in made if START_MS + n * 1_000 // 3 - line["at"] <= allowed]
 
 
-def sensors() -> list[Record]:
-    """Readings of few devices; one in a hundred is late by itself."""
-    made = SensorGenerator(seed=1, device_count=5).generate_records(0, make_even_send_times(BEGAN, 8))
-    return [msgspec.to_builtins(each) for each in islice(made, 960)]
+def make_sensors() -> list[Record]:
+    """Return readings of few devices; the generator makes one in a hundred late."""
+    records = SensorGenerator(seed=1, device_count=5).generate_records(0, make_even_send_times(START_MS, 8))
+    return [msgspec.to_builtins(each) for each in islice(records, 960)]
 
 
-def impressions() -> list[Record]:
-    return generated("impressions", 400, per_second=1 / 6)
+def make_impressions() -> list[Record]:
+    return generate_records("impressions", 400, per_second=1 / 6)
 
 
-def ad_clicks() -> list[Record]:
-    """Clicks on every fourth showing: before it, within ten minutes, and after."""
-    found = [
-        {"id": f"{shown['id']}-{minutes}", "impression": shown["id"], "at": shown["at"] + minutes * 60_000}
-        for shown in impressions()[::4]
+def make_ad_clicks() -> list[Record]:
+    """Return clicks on every fourth impression: before it, within ten minutes, and later."""
+    sent = [
+        {
+            "id": f"{impression['id']}-{minutes}",
+            "impression": impression["id"],
+            "at": impression["at"] + minutes * 60_000,
+        }
+        for impression in make_impressions()[::4]
         for minutes in (-2, 1, 8, 16)
     ]
-    return sorted(found, key=lambda click: click["at"])
+    return sorted(sent, key=lambda click: click["at"])
 
 
-def auction_house(topic: str, per_second: float) -> Callable[[], list[Record]]:
-    """Events of an auction house where every second somebody signs up, so that newcomers sell at once."""
-    return lambda: generated(f"nexmark-{topic}", round(120 * per_second), per_second)
+def nexmark_generator(topic: str, per_second: float) -> Callable[[], list[Record]]:
+    """Return a generator of Nexmark events with one new person a second, so that new persons sell soon."""
+    return lambda: generate_records(f"nexmark-{topic}", round(120 * per_second), per_second)
 
 
-MADE = {
-    "lines": lines, "cards": cards, "card-limits": card_limits, "sensors": sensors, "impressions": impressions,
-    "ad-clicks": ad_clicks, "clicks": clicks,
-    "tweets": lambda: generated("tweets", 480, per_second=4), "avg": lambda: generated("avg", 60, per_second=0.5),
-    "ovens": lambda: generated("ovens", 480, per_second=4),
-    "queries": lambda: generated("queries", 8_000, per_second=100, seed=4),
+GENERATORS = {
+    "lines": make_lines, "cards": make_cards, "card-limits": make_card_limits, "sensors": make_sensors,
+    "impressions": make_impressions, "ad-clicks": make_ad_clicks, "clicks": make_clicks,
+    "tweets": lambda: generate_records("tweets", 480, per_second=4),
+    "avg": lambda: generate_records("avg", 60, per_second=0.5),
+    "ovens": lambda: generate_records("ovens", 480, per_second=4),
+    "queries": lambda: generate_records("queries", 8_000, per_second=100, seed=4),
     "flights": lambda: load_departures(find_flights_file()).slice(0, 1_500).to_pylist(),
-    "nexmark-persons": auction_house("persons", 1), "nexmark-auctions": auction_house("auctions", 3),
-    "nexmark-bids": auction_house("bids", 10),
+    "nexmark-persons": nexmark_generator("persons", 1), "nexmark-auctions": nexmark_generator("auctions", 3),
+    "nexmark-bids": nexmark_generator("bids", 10),
 }  # fmt: skip
 
 
 @cache
-def sendings(topic: str) -> tuple[Sending, ...]:
-    """All that is sent to a topic, in order."""
-    made = MADE[topic]()
-    cut = cut_of(topic, made)
-    parts = {"first": made[:cut], "late": [*late(topic, made[:cut])], "then": made[cut:]}
-    found = [
-        Sending(phase, partition_of(topic, each), each)
-        for phase, records in parts.items()
+def list_sent_records(topic: str) -> tuple[SentRecord, ...]:
+    """List everything that is sent to a topic, in order."""
+    records = GENERATORS[topic]()
+    cut = count_first_phase(topic, records)
+    phases = {
+        "first": records[:cut],
+        "late": [*list_late_records(topic, records[:cut])],
+        "then": records[cut:],
+    }
+    sent = [
+        SentRecord(phase, choose_partition(topic, each), each)
+        for phase, records in phases.items()
         for each in records
     ]
     time = load_contract(topic).event_time
-    over = {**about(topic, made[0], "over"), time: max(each[time] for each in made) + 3 * DAY}
-    found += [Sending("close", n, with_id(over, f"over-{n}")) for n in range(PARTITIONS)]
-    lost = about(topic, with_id(made[5], "lost"), "lost")
-    return (*found, Sending("lost", partition_of(topic, lost), lost))
+    last = {**with_subject(topic, records[0], "over"), time: max(each[time] for each in records) + 3 * DAY_MS}
+    sent += [SentRecord("close", n, with_id(last, f"over-{n}")) for n in range(PARTITIONS)]
+    lost = with_subject(topic, with_id(records[5], "lost"), "lost")
+    return (*sent, SentRecord("lost", choose_partition(topic, lost), lost))
 
 
-def about(topic: str, record: Record, whom: str) -> Record:
-    return {**record, **{name: like(record[name], whom) for name in ABOUT[topic]}}
+def with_subject(topic: str, record: Record, subject: str) -> Record:
+    return {**record, **{name: as_field_value(record[name], subject) for name in SUBJECT_FIELDS[topic]}}
 
 
-def like(value: Any, whom: str) -> Any:
-    """A name as such a field holds it: among others, or as a number."""
+def as_field_value(value: Any, subject: str) -> Any:
+    """Convert a name to the type of a field: a list, a number or a string."""
     match value:
         case list():
-            return [whom]
+            return [subject]
         case int():
-            return crc32(whom.encode())
+            return crc32(subject.encode())
         case _:
-            return whom
+            return subject
 
 
-def late(topic: str, made: Sequence[Record]) -> Iterable[Record]:
-    """What comes when the watermark has passed it, while its windows are kept; and repeats, where ids count."""
+def list_late_records(topic: str, records: Sequence[Record]) -> Iterable[Record]:
+    """List records behind the watermark but within the lateness, and duplicates where the stream drops them."""
     if topic == "ad-clicks":
-        yield from late_clicks()
-    begin, end = LATE.get(topic, ORDINARY)
-    again = [each for each in made if begin * 1_000 <= each.get("at", 0) - BEGAN < end * 1_000]
-    yield from (with_id(each, f"{n}-late") for n, each in enumerate(again[:: max(1, len(again) // 6)]))
+        yield from make_late_clicks()
+    begin, end = LATE_SECONDS.get(topic, DEFAULT_LATE_SECONDS)
+    repeated = [each for each in records if begin * 1_000 <= each.get("at", 0) - START_MS < end * 1_000]
+    yield from (with_id(each, f"{n}-late") for n, each in enumerate(repeated[:: max(1, len(repeated) // 6)]))
     if topic in ("cards", "queries"):
-        yield from made[40:80]
+        yield from records[40:80]
 
 
-def end_of(topic: str) -> int:
-    """A moment between the records and those that come when all is over."""
+def find_end_ms(topic: str) -> int:
+    """Return a time between the records and the closing records."""
     time = load_contract(topic).event_time
-    return DAY + max(each[time] for each in MADE[topic]())
+    return DAY_MS + max(each[time] for each in GENERATORS[topic]())
 
 
-def late_clicks() -> Iterable[Record]:
-    """Clicks on showings that nobody clicked on, whose sessions ended within the minute before the watermark."""
-    shown = impressions()
-    passed = shown[cut_of("impressions", shown)]["at"] - 10_000 - 600_000
-    for number, one in enumerate(shown):
-        if number % 4 and passed - 50_000 < one["at"] < passed - 10_000:
-            yield {"id": f"{one['id']}-late", "impression": one["id"], "at": one["at"] + 240_000}
+def make_late_clicks() -> Iterable[Record]:
+    """Make clicks on impressions without one, whose sessions ended in the minute before the watermark."""
+    impressions = make_impressions()
+    closed_before = impressions[count_first_phase("impressions", impressions)]["at"] - 10_000 - 600_000
+    for number, impression in enumerate(impressions):
+        if number % 4 and closed_before - 50_000 < impression["at"] < closed_before - 10_000:
+            yield {
+                "id": f"{impression['id']}-late",
+                "impression": impression["id"],
+                "at": impression["at"] + 240_000,
+            }
 
 
-def cut_of(topic: str, made: Sequence[Record]) -> int:
-    """How many records are sent at first: clicks on advertisements up to the same moment as these."""
+def count_first_phase(topic: str, records: Sequence[Record]) -> int:
+    """Count the records of the first phase; ad clicks end at the same time as impressions."""
     if topic != "ad-clicks":
-        return len(made) * 2 // 3
-    shown = impressions()
-    until = shown[cut_of("impressions", shown)]["at"]
-    return sum(each["at"] < until for each in made)
+        return len(records) * 2 // 3
+    impressions = make_impressions()
+    until = impressions[count_first_phase("impressions", impressions)]["at"]
+    return sum(each["at"] < until for each in records)
 
 
 def with_id(record: Record, id_: str) -> Record:
-    return {**record, "id": like(record["id"], id_)} if "id" in record else record
+    return {**record, "id": as_field_value(record["id"], id_)} if "id" in record else record
 
 
-def partition_of(topic: str, record: Record) -> int:
+def choose_partition(topic: str, record: Record) -> int:
     key = load_contract(topic).key or "at"
     return crc32(str(record[key]).encode()) % PARTITIONS
 
 
-def counted(topic: str, phases: Iterable[str]) -> list[Record]:
-    """The records of some phases, in order."""
-    return [each.record for each in sendings(topic) if each.phase in phases]
+def list_phase_records(topic: str, phases: Iterable[str]) -> list[Record]:
+    """List the records of some phases, in order."""
+    return [each.record for each in list_sent_records(topic) if each.phase in phases]

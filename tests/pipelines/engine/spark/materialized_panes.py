@@ -1,4 +1,4 @@
-"""What panes leave where each brings a value, takes one back, or stands in another's place."""
+"""Applies a log of panes: inserts set the value of a key and window, retractions remove it."""
 
 from typing import Any
 
@@ -6,36 +6,36 @@ import pyarrow as pa
 
 from penstock.engine.plan import Stage
 
-BOUNDS = ("window_start", "window_end")
-Left = dict[tuple[Any, ...], tuple[Any, ...]]
+BOUND_COLUMNS = ("window_start", "window_end")
+ValuesByWindow = dict[tuple[Any, ...], tuple[Any, ...]]
 
 
-def left(stage: Stage, panes: pa.Table) -> Left:
-    """The value of each key and window that stands, after every change in its order.
+def materialize_panes(stage: Stage, panes: pa.Table) -> ValuesByWindow:
+    """Return the last value of each key and window, after every change in order.
 
-    A pane may take back only what stands. Where panes take back, one that comes without must bring what is new, or
-    say again what stands, as a pane on time does that changes nothing.
+    A pane may retract only the current value. In retracting mode, an insert without a retraction must be new or
+    repeat the current value, as an on-time pane without a change does.
     """
-    standing: Left = {}
+    values: ValuesByWindow = {}
     for row in sorted(panes.to_pylist(), key=lambda row: (row["batch_id"], row["kind"] == "insert")):
-        (place, value), kind = named(stage, row), row["kind"]
+        (window, value), kind = split_row(stage, row), row["kind"]
         if kind == "insert":
-            assert stage.accumulation != "retracting" or standing.get(place, value) == value, row
-            standing[place] = value
+            assert stage.accumulation != "retracting" or values.get(window, value) == value, row
+            values[window] = value
         else:
-            assert kind != "retract" or standing[place] == value, row
-            del standing[place]
-    return standing
+            assert kind != "retract" or values[window] == value, row
+            del values[window]
+    return values
 
 
-def named(stage: Stage, row: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The key and window of a row, and its values."""
-    place = tuple(row[name] for name in (*stage.key, *BOUNDS))
-    return place, tuple(repr(row[output.name]) for output in stage.aggregates)
+def split_row(stage: Stage, row: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Split a row into its key and window, and its values."""
+    window = tuple(row[name] for name in (*stage.key, *BOUND_COLUMNS))
+    return window, tuple(repr(row[output.name]) for output in stage.aggregates)
 
 
-def rows(stage: Stage, table: pa.Table) -> Left:
-    """The same of a table that has one row for each."""
-    found = [named(stage, row) for row in table.to_pylist()]
+def index_rows(stage: Stage, table: pa.Table) -> ValuesByWindow:
+    """Return the same for a table with one row per key and window."""
+    found = [split_row(stage, row) for row in table.to_pylist()]
     assert len(dict(found)) == len(found)
     return dict(found)

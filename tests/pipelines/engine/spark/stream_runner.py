@@ -1,4 +1,4 @@
-"""A stream at work in a test: fed by a real producer, awaited by what it has committed, read as whole tables."""
+"""Runs a stream on a real broker, waits for its commits, and reads its tables."""
 
 import json
 import os
@@ -28,45 +28,50 @@ from penstock.infra.local_broker import LocalBroker
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-KEYS = {"aws.accessKeyId": "AWS_ACCESS_KEY_ID", "aws.secretAccessKey": "AWS_SECRET_ACCESS_KEY"}
-PATIENCE_S = 90
-ASKED_EVERY_S = 0.1
+CREDENTIAL_VARIABLES = {
+    "aws.accessKeyId": "AWS_ACCESS_KEY_ID",
+    "aws.secretAccessKey": "AWS_SECRET_ACCESS_KEY",
+}
+TIMEOUT_S = 90
+POLL_INTERVAL_S = 0.1
 
 
 @dataclass
 class Progress:
-    """What a stream has committed, and who waits for more of it."""
+    """The outcomes that a stream has committed; `wait_for` blocks until enough records are read."""
 
     outcomes: list[BatchOutcome] = field(default_factory=list)
     changed: threading.Condition = field(default_factory=threading.Condition)
 
-    def told(self, outcome: BatchOutcome) -> None:
+    def record_outcome(self, outcome: BatchOutcome) -> None:
         with self.changed:
             if all(each.batch_id != outcome.batch_id for each in self.outcomes):
                 self.outcomes.append(outcome)
             self.changed.notify_all()
 
     @property
-    def read(self) -> int:
+    def records_read(self) -> int:
         return sum(account.read for outcome in self.outcomes for account in outcome.accounts)
 
     def wait_for(self, records: int, stream: LiveStream) -> None:
-        """Wait until so many are read; a stream that fails tells nobody, so it is asked from time to time."""
-        deadline = time.monotonic() + PATIENCE_S
+        """Wait until so many records are read in all; raise the failure of the stream if it has one."""
+        deadline = time.monotonic() + TIMEOUT_S
         with self.changed:
-            while self.read < records:
+            while self.records_read < records:
                 failure = stream.failure()
                 if failure is not None:
                     raise failure
-                assert time.monotonic() < deadline, f"{self.read} of {records} records after {PATIENCE_S} s"
-                self.changed.wait(ASKED_EVERY_S)
+                assert time.monotonic() < deadline, (
+                    f"{self.records_read} of {records} records after {TIMEOUT_S} s"
+                )
+                self.changed.wait(POLL_INTERVAL_S)
         failure = stream.failure()
         if failure is not None:
             raise failure
 
 
 @dataclass
-class Running:
+class StreamRunner:
     """A stream that can be started, drained, and started again over the same folder."""
 
     plan: Plan
@@ -79,12 +84,12 @@ class Running:
     poison_limit: int = 0
     progress: Progress = field(default_factory=Progress)
     schemas: SchemaLookup = refuse_without_registry
-    elsewhere: StoragePath | None = None
-    """Where the tables are, if not in the folder."""
+    warehouse_override: StoragePath | None = None
+    """The warehouse, if it is not in the folder."""
 
     @property
     def warehouse(self) -> StoragePath:
-        return self.elsewhere or self.folder / "warehouse"
+        return self.warehouse_override or self.folder / "warehouse"
 
     def start(self, *, reading: bool = True) -> LiveStream:
         self.epoch += 1
@@ -94,14 +99,14 @@ class Running:
         config = StreamConfig(
             BrokerAccess(self.broker.bootstrap), self.warehouse, settings, schema_lookup=self.schemas
         )
-        right = WriteFence(self.plan.name, self.epoch, lambda: True)
+        fence = WriteFence(self.plan.name, self.epoch, lambda: True)
         stream = LiveStream(
             self.plan,
             self.session,
             self.folder / "stream",
             config,
-            right,
-            self.progress.told,
+            fence,
+            self.progress.record_outcome,
             lambda: self.clock,
         )
         stream.start(reading=reading)
@@ -110,8 +115,8 @@ class Running:
     def table(self, name: str) -> pa.Table:
         return pa.table(open_delta_table(self.warehouse / name).to_pyarrow_table())
 
-    def until_read(self, records: int) -> None:
-        """Start, read so many records in all, and drain."""
+    def run_until_read(self, records: int) -> None:
+        """Start the stream, wait until it has read so many records in all, and drain it."""
         stream = self.start()
         try:
             self.progress.wait_for(records, stream)
@@ -119,12 +124,15 @@ class Running:
             stream.drain()
 
 
-def reads_from(session: "SparkSession", place: StoragePath) -> None:
-    """Have a session that runs already read tables there."""
+def set_s3a_options(session: "SparkSession", path: StoragePath) -> None:
+    """Set the S3A options of a running session, so that it reads tables below a path."""
     conf = session.sparkContext._jsc.hadoopConfiguration()
-    for name, value in s3a_read_settings(place).items():
+    for name, value in s3a_read_settings(path).items():
         conf.set(name.removeprefix("spark.hadoop."), value)
-    for name, variable in KEYS.items():  # a Java machine that runs sees no variables that were set since
+    for (
+        name,
+        variable,
+    ) in CREDENTIAL_VARIABLES.items():  # a running JVM does not see variables that were set later
         session._jvm.java.lang.System.setProperty(name, os.environ[variable])
 
 
@@ -135,7 +143,7 @@ def send(
     partition: int = 0,
     headers: list[tuple[str, bytes | None]] | None = None,
 ) -> None:
-    """Send records, as JSON where they are not bytes already; all are acknowledged when this returns."""
+    """Send records, as JSON unless they are bytes, and wait until all are acknowledged."""
     producer = Producer({"bootstrap.servers": broker.bootstrap, "acks": "all", "enable.idempotence": True})
     failed: list[Any] = []
     for record in records:
@@ -145,7 +153,7 @@ def send(
             value,
             partition=partition,
             headers=headers,
-            on_delivery=lambda e, _: failed.append(e) if e else None,
+            on_delivery=lambda error, _: failed.append(error) if error else None,
         )
     assert producer.flush(30) == 0
     assert not any(failed)

@@ -10,8 +10,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from tests.pipelines.engine.aggregates.typed_elements import Spread, SquareSum
-from tests.pipelines.engine.spark.stream_runner import Running, send
-from tests.pipelines.engine.spark.test_live_stream import asked, ledger
+from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
+from tests.pipelines.engine.spark.test_live_stream import query_duckdb, sum_accounts
 
 from penstock.conformance.reference.aggregates import compute_aggregate
 from penstock.conformance.reference.input_records import StageElement
@@ -158,15 +158,15 @@ def topic(broker: LocalBroker) -> str:
 def test_every_aggregate_says_what_the_reference_says(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
-    running = Running(plan_over(topic, AGGREGATES), spark, broker, tmp_path)
+    runner = StreamRunner(plan_over(topic, AGGREGATES), spark, broker, tmp_path)
     one, other, later = sent(200, seed=1), sent(150, seed=2), sent(100, seed=3)
     send(broker, topic, one)
     send(broker, topic, other, partition=1)
-    running.until_read(350)
+    runner.run_until_read(350)
     send(broker, topic, later, partition=1)
-    running.until_read(450)
+    runner.run_until_read(450)
     placed = [*elements(0, one), *elements(1, [*other, *later])]
-    rows = running.table(f"latest/{running.plan.name}").to_pylist()
+    rows = runner.table(f"latest/{runner.plan.name}").to_pylist()
     found = {(row["device"], round(row["window_start"].timestamp() * 1000)): row for row in rows}
     assert len(found) == len(rows)
     assert found.keys() == {place for place, _ in placed}
@@ -179,13 +179,13 @@ def test_every_aggregate_says_what_the_reference_says(
 def test_what_was_shown_is_taken_back_as_it_was(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
-    running = Running(plan_over(topic, AGGREGATES), spark, broker, tmp_path)
+    runner = StreamRunner(plan_over(topic, AGGREGATES), spark, broker, tmp_path)
     first_part, second_part = sent(120, seed=4), sent(120, seed=5)
     send(broker, topic, first_part)
-    running.until_read(120)
+    runner.run_until_read(120)
     send(broker, topic, second_part)
-    running.until_read(240)
-    log = running.table(f"panes/{running.plan.name}").to_pylist()
+    runner.run_until_read(240)
+    log = runner.table(f"panes/{runner.plan.name}").to_pylist()
     shown = {}
     for row in sorted(log, key=lambda row: (row["batch_id"], row["kind"] == "insert")):
         place = (row["device"], row["window_start"])
@@ -204,40 +204,42 @@ def test_a_record_that_comes_again_is_counted_once(
     """By id and device, over both partitions and across a restart; without an id nothing is a repeat."""
     again = Deduplication(("id", "device"), HOUR)
     aggregates: dict[str, Aggregate] = {"n": count(), "total": sum_("steps")}
-    running = Running(plan_over(topic, aggregates, again), spark, broker, tmp_path)
+    runner = StreamRunner(plan_over(topic, aggregates, again), spark, broker, tmp_path)
     one, other = sent(150, seed=6), sent(150, seed=7)
     send(broker, topic, one)
     send(broker, topic, [b"broken", *one[:40]], partition=1)
-    running.until_read(191)
+    runner.run_until_read(191)
     send(broker, topic, [*other, *one])
-    running.until_read(491)
+    runner.run_until_read(491)
     kept = pa.Table.from_pylist(
         [
             {**{name: record[name] for name in ("id", "device", "at", "steps")}, "number": number}
-            for number, record in enumerate(as_they_came(running, one, other))
+            for number, record in enumerate(as_they_came(runner, one, other))
         ]
     )
     numbered = "SELECT *, row_number() OVER (PARTITION BY id, device ORDER BY number) AS nth FROM kept"
-    answer = asked(
+    answer = query_duckdb(
         f"""
         SELECT device, "at" - "at" % {SIZE} AS begins, count(1), sum(steps)
         FROM ({numbered}) WHERE id IS NULL OR nth = 1 GROUP BY ALL ORDER BY ALL
         """,
         kept=kept,
     )
-    latest = running.table(f"latest/{running.plan.name}")
+    latest = runner.table(f"latest/{runner.plan.name}")
     found = "SELECT device, epoch_ms(window_start), n, total FROM latest ORDER BY ALL"
-    assert asked(found, latest=latest) == answer
+    assert query_duckdb(found, latest=latest) == answer
     counted = sum(row[2] for row in answer)
-    assert ledger(running, "read", "folded", "quarantined", "duplicate") == [(491, counted, 1, 490 - counted)]
+    assert sum_accounts(runner, "read", "folded", "quarantined", "duplicate") == [
+        (491, counted, 1, 490 - counted)
+    ]
 
 
 def as_they_came(
-    running: Running, one: list[dict[str, Any]], other: list[dict[str, Any]]
+    runner: StreamRunner, one: list[dict[str, Any]], other: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """All good records in the order of their batches, then of partition and offset."""
     contents = {0: [*one, *other, *one], 1: [None, *one[:40]]}
-    rows = running.table(f"ledger/{running.plan.name}").to_pylist()
+    rows = runner.table(f"ledger/{runner.plan.name}").to_pylist()
     found = []
     for row in sorted(rows, key=lambda row: (row["batch_id"], row["partition"])):
         for offset in range(row["start"], row["end"]):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
-from tests.pipelines.engine.spark.stream_runner import Running
+from tests.pipelines.engine.spark.stream_runner import StreamRunner
 
 from penstock.infra.local_broker import LocalBroker
 from penstock.pipelines import catalog
@@ -47,15 +47,15 @@ def typed(line: str) -> list[dict[str, Any]]:
 def test_the_lines_of_the_page_show_its_tables(
     spark: "SparkSession", broker: LocalBroker, jar_directory: Path, tmp_path: Path
 ) -> None:
-    running, expected, records = None, tables(), list[dict[str, Any]]()
+    runner, expected, records = None, tables(), list[dict[str, Any]]()
     for line in lines():
         match line.removeprefix(PENSTOCK):
             case "stream start running_avg":
-                running = Running(catalog.load_plan("running_avg"), spark, broker, tmp_path)
+                runner = StreamRunner(catalog.load_plan("running_avg"), spark, broker, tmp_path)
             case "table show running_avg":
-                assert running is not None
-                running.until_read(len(records))
-                assert found(running) == next(expected)
+                assert runner is not None
+                runner.run_until_read(len(records))
+                assert found(runner) == next(expected)
             case _:
                 printed = told(line, broker, jar_directory)
                 records += typed(line)
@@ -74,8 +74,8 @@ def told(line: str, broker: LocalBroker, jars: Path) -> str:
     ).stdout
 
 
-def found(running: Running) -> Means:
-    rows = running.table("latest/running_avg").to_pylist()
+def found(runner: StreamRunner) -> Means:
+    rows = runner.table("latest/running_avg").to_pylist()
     return {row["key"]: (row["mean"], row["values"]) for row in rows}
 
 

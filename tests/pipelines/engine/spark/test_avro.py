@@ -10,8 +10,8 @@ from uuid import uuid4
 import msgspec
 import pytest
 from tests.ingestion.registry_server import run_registry_server
-from tests.pipelines.engine.spark.stream_runner import Running, send
-from tests.pipelines.engine.spark.test_live_stream import asked
+from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
+from tests.pipelines.engine.spark.test_live_stream import query_duckdb
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.errors import DefinitionError
@@ -191,14 +191,14 @@ def test_a_schema_may_follow_while_the_stream_runs_and_the_topic_gives_the_same_
     broker.create_topic(contract.topic, 1)
     with run_registry_server(tmp_path / "registry") as url:
         schemas = WriterSchemaCache(lambda: open_registry(url)).find_readable
-        running = Running(plan_over(contract), spark, broker, tmp_path, schemas=schemas)
+        runner = StreamRunner(plan_over(contract), spark, broker, tmp_path, schemas=schemas)
         registry = open_registry(url)
         first = AvroCodec(earlier, register_contract(registry, earlier).id, registry.find_schema)
-        stream = running.start()
+        stream = runner.start()
         try:
             told = [{"id": name, "at": at, "loud": 0.5} for at in (0, 9_999, 20_000) for name in "ab"]
             send(broker, contract.topic, [*map(first.encode, told), b"\0\0\0\0\2ab", None])
-            running.progress.wait_for(8, stream)
+            runner.progress.wait_for(8, stream)
             second = AvroCodec(contract, register_contract(registry, contract).id, registry.find_schema)
             later = [
                 {"id": "b", "at": 15_000, "loud": 1.0, "words": ["w"]},
@@ -206,22 +206,22 @@ def test_a_schema_may_follow_while_the_stream_runs_and_the_topic_gives_the_same_
                 {"id": "end", "at": 100_000, "loud": 0.0},
             ]
             send(broker, contract.topic, map(second.encode, later))
-            running.progress.wait_for(11, stream)
+            runner.progress.wait_for(11, stream)
         finally:
             stream.drain()
-    reasons = asked(
-        'SELECT "offset", reason FROM t ORDER BY ALL', t=running.table(f"quarantine/{contract.topic}")
+    reasons = query_duckdb(
+        'SELECT "offset", reason FROM t ORDER BY ALL', t=runner.table(f"quarantine/{contract.topic}")
     )
     assert reasons == [(6, "wrong_schema"), (7, "no_value")]
     stored = TopicSource(spark, contract.topic, BrokerAccess(broker.bootstrap))
     place = BoundedRunConfig(tmp_path / "bounded", tmp_path / "again", schema_lookup=schemas)
-    run_bounded(running.plan, spark, stored, place, lambda: 1_000_000)
-    again = dataclasses.replace(running, elsewhere=tmp_path / "again")
+    run_bounded(runner.plan, spark, stored, place, lambda: 1_000_000)
+    again = dataclasses.replace(runner, warehouse_override=tmp_path / "again")
     values = "SELECT id, epoch_ms(window_start), n, loud FROM t WHERE id <> 'end' ORDER BY ALL"
     expected = [("a", 0, 2, 1.0), ("a", 20_000, 1, 0.5), ("b", 0, 2, 1.0), ("b", 10_000, 1, 1.0)]
     expected += [("b", 20_000, 1, 0.5), ("c", 30_000, 1, 2.0)]
-    for made in (running, again):
-        assert asked(values, t=made.table("latest/loudness")) == expected
+    for made in (runner, again):
+        assert query_duckdb(values, t=made.table("latest/loudness")) == expected
 
 
 def test_a_registry_that_is_away_stops_only_records_of_schemas_that_nobody_told_of(

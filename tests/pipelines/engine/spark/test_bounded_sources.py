@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from tests.pipelines.engine.spark.stream_runner import Running, send
+from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 from tests.pipelines.engine.spark.test_live_stream import (
     TEN_SECONDS,
-    asked,
-    expected,
-    plan_over,
-    readings,
-    values,
+    build_plan,
+    expect_windows,
+    list_windows,
+    make_readings,
+    query_duckdb,
 )
 
 from penstock.core.kafka_client import BrokerAccess
@@ -122,16 +122,20 @@ def test_files_of_every_format_are_read_to_the_last_record(
     write: Callable[[Path, list[dict[str, Any]]], None],
     most: int | None,
 ) -> None:
-    sent, plan, files = readings(300, seed=6), plan_over("stored", fixed("10 seconds")), tmp_path / "files"
+    sent, plan, files = (
+        make_readings(300, seed=6),
+        build_plan("stored", fixed("10 seconds")),
+        tmp_path / "files",
+    )
     files.mkdir()
     write(files, sent)
     stored = open_file_source(spark, plan.sources[0], str(files), form)
     last = ran(spark, plan, stored, tmp_path, most)
     assert last.watermark.value == MAX_TIMESTAMP_MS
     assert last.batch_id == (0 if most is None else 4)
-    assert values(table(tmp_path, "latest/by_stored")) == expected(sent, TEN_SECONDS, 10_000)
+    assert list_windows(table(tmp_path, "latest/by_stored")) == expect_windows(sent, TEN_SECONDS, 10_000)
     sums = "SELECT sum(read), sum(folded), sum(late) FROM ledger"
-    assert asked(sums, ledger=table(tmp_path, "ledger/by_stored")) == [(300, 300, 0)]
+    assert query_duckdb(sums, ledger=table(tmp_path, "ledger/by_stored")) == [(300, 300, 0)]
 
 
 def test_a_line_that_cannot_be_read_is_kept_with_its_file_and_number(
@@ -142,17 +146,21 @@ def test_a_line_that_cannot_be_read_is_kept_with_its_file_and_number(
     good = json.dumps({"device": "a", "at": 5, "temperature": 1.5})
     (files / "a.json").write_text(f"{good}\n{good}\n", encoding="utf-8")
     (files / "b.json").write_text(f'{good}\n{{"device": \n{good}\n', encoding="utf-8")
-    plan = plan_over("stored", fixed("10 seconds"))
+    plan = build_plan("stored", fixed("10 seconds"))
     ran(spark, plan, open_file_source(spark, plan.sources[0], str(files), "json"), tmp_path, most=2)
     (bad,) = table(tmp_path, "quarantine/stored").to_pylist()
     assert (bad["partition"], bad["offset"], bad["value"]) == (1, 1, b'{"device": ')
-    assert values(table(tmp_path, "latest/by_stored")) == [("a", 0, 10_000, 4, 4, 6.0, 1.5, 1.5)]
+    assert list_windows(table(tmp_path, "latest/by_stored")) == [("a", 0, 10_000, 4, 4, 6.0, 1.5, 1.5)]
 
 
 def test_a_run_that_was_cut_off_goes_on_and_one_that_is_over_changes_nothing(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
-    sent, plan, files = readings(200, seed=7), plan_over("stored", fixed("10 seconds")), tmp_path / "files"
+    sent, plan, files = (
+        make_readings(200, seed=7),
+        build_plan("stored", fixed("10 seconds")),
+        tmp_path / "files",
+    )
     files.mkdir()
     write_parquet(files, sent)
     stored = open_file_source(spark, plan.sources[0], str(files), "parquet")
@@ -166,13 +174,13 @@ def test_a_run_that_was_cut_off_goes_on_and_one_that_is_over_changes_nothing(
     write_json(files, sent)
     ran(spark, plan, stored, tmp_path, 60)
     first = table(tmp_path, "panes/by_stored")
-    assert values(table(tmp_path, "latest/by_stored")) == expected(sent, TEN_SECONDS, 10_000)
+    assert list_windows(table(tmp_path, "latest/by_stored")) == expect_windows(sent, TEN_SECONDS, 10_000)
     ran(spark, plan, stored, tmp_path, 60)
     assert table(tmp_path, "panes/by_stored").sort_by("batch_id") == first.sort_by("batch_id")
 
 
 def test_files_that_hold_no_records_are_refused_in_a_sentence(spark: "SparkSession", tmp_path: Path) -> None:
-    source = plan_over("stored", fixed("10 seconds")).sources[0]
+    source = build_plan("stored", fixed("10 seconds")).sources[0]
     with pytest.raises(BoundedInputError, match="absent"):
         open_file_source(spark, source, str(tmp_path / "absent"), "parquet")
     pq.write_table(pa.table({"time": [1], "device": ["a"]}), tmp_path / "other.parquet")
@@ -183,7 +191,7 @@ def test_files_that_hold_no_records_are_refused_in_a_sentence(spark: "SparkSessi
 
 
 def test_windows_that_the_clock_cuts_are_refused(spark: "SparkSession", tmp_path: Path) -> None:
-    plan = plan_over("stored", fixed("10 seconds"))
+    plan = build_plan("stored", fixed("10 seconds"))
     clocked = replace(
         plan, stages=(replace(plan.only_stage, window=Fixed(10, time="processing"), lateness=0),)
     )
@@ -211,16 +219,16 @@ OF_TIME: list[Window] = [
 def test_stored_records_give_the_values_of_the_last_live_panes(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path, window: Window, most: int | None
 ) -> None:
-    plan = plan_over(topic, window)
-    running = Running(plan, spark, broker, tmp_path)
-    sent = readings(400, seed=8)
+    plan = build_plan(topic, window)
+    runner = StreamRunner(plan, spark, broker, tmp_path)
+    sent = make_readings(400, seed=8)
     for begin in range(0, 400, 100):
         send(broker, topic, sent[begin : begin + 100], partition=begin // 100 % 2)
-        running.until_read(begin + 100)
+        runner.run_until_read(begin + 100)
     quiet = replace(plan, stages=(replace(plan.only_stage, trigger=after_watermark(), may_finish=True),))
     ran(spark, quiet, TopicSource(spark, topic, BrokerAccess(broker.bootstrap)), tmp_path / "bounded", most)
-    live = values(running.table(f"latest/{plan.name}"))
-    assert values(table(tmp_path / "bounded", f"latest/{plan.name}")) == live
+    live = list_windows(runner.table(f"latest/{plan.name}"))
+    assert list_windows(table(tmp_path / "bounded", f"latest/{plan.name}")) == live
     assert sum(row[3] for row in live) >= 400
 
 
@@ -228,15 +236,15 @@ def test_stored_records_give_the_values_of_the_last_live_panes(
 def test_windows_by_the_order_of_records_are_the_same_from_stored_records(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path, window: Window
 ) -> None:
-    plan = plan_over(topic, window, lateness=0)
+    plan = build_plan(topic, window, lateness=0)
     plan = replace(plan, stages=(replace(plan.only_stage, trigger=Default()),))
-    running = Running(plan, spark, broker, tmp_path)
-    sent = readings(200, seed=9)
+    runner = StreamRunner(plan, spark, broker, tmp_path)
+    sent = make_readings(200, seed=9)
     for begin in range(0, 200, 50):
         send(broker, topic, sent[begin : begin + 50])
-        running.until_read(begin + 50)
+        runner.run_until_read(begin + 50)
     ran(spark, plan, TopicSource(spark, topic, BrokerAccess(broker.bootstrap)), tmp_path / "bounded", most=90)
     order = "SELECT device, window_number, n, total, most, average FROM panes ORDER BY ALL"
-    found = asked(order, panes=table(tmp_path / "bounded", f"panes/{plan.name}"))
-    assert found == asked(order, panes=running.table(f"panes/{plan.name}"))
+    found = query_duckdb(order, panes=table(tmp_path / "bounded", f"panes/{plan.name}"))
+    assert found == query_duckdb(order, panes=runner.table(f"panes/{plan.name}"))
     assert found

@@ -5,8 +5,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.pipelines.engine.spark.bounded_catalog import BEGAN, asked, generated, left, left_of
-from tests.pipelines.engine.spark.catalog_expectations import answers
+from tests.pipelines.engine.spark.bounded_catalog import (
+    START_MS,
+    generate_records,
+    query_duckdb,
+    run_on_files,
+    run_on_records,
+)
+from tests.pipelines.engine.spark.catalog_expectations import expect_tables
 
 from penstock.ingestion.sources.flights import find_flights_file, load_departures
 
@@ -20,10 +26,10 @@ def test_words_are_counted_in_each_window_that_slides_over_them(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
     text = ["Der Bär sagt: Hallo, hallo!", "it's 2 o'clock", "", "HALLO again — again"]
-    lines = [{"at": BEGAN + n * 1_700, "text": text[n % 4]} for n in range(120)]
-    found = left(spark, "word_count", lines, tmp_path, "latest/word_count")
-    (answer,) = answers("word_count", {"lines": lines})
-    assert answer.found(found) == answer.rows
+    lines = [{"at": START_MS + n * 1_700, "text": text[n % 4]} for n in range(120)]
+    found = run_on_records(spark, "word_count", lines, tmp_path, "latest/word_count")
+    (expected,) = expect_tables("word_count", {"lines": lines})
+    assert expected.read_rows(found) == expected.rows
 
 
 def test_words_of_text_files_are_counted_at_the_times_of_the_files(
@@ -33,11 +39,11 @@ def test_words_of_text_files_are_counted_at_the_times_of_the_files(
     books.mkdir()
     for name, text, after in (("a", "to be\n\nor not to be", 5), ("b", "to\n", 65), ("c", "Bär\n", 66)):
         (books / f"{name}.txt").write_text(text, encoding="utf-8")
-        os.utime(books / f"{name}.txt", (0, BEGAN / 1000 + after))
-    found = left_of(spark, "word_count", books, "text", tmp_path, "latest/word_count")
-    shown = asked("SELECT word, epoch_ms(window_start), times FROM found", found=found)
+        os.utime(books / f"{name}.txt", (0, START_MS / 1000 + after))
+    found = run_on_files(spark, "word_count", books, "text", tmp_path, "latest/word_count")
+    shown = query_duckdb("SELECT word, epoch_ms(window_start), times FROM found", found=found)
     said = {0: {"to": 2, "be": 2, "or": 1, "not": 1}, 60_000: {"to": 1, "bär": 1}}
-    first = BEGAN - BEGAN % 10_000
+    first = START_MS - START_MS % 10_000
     assert sorted(shown) == sorted(
         (word, first + at - back, times)
         for at, words in said.items()
@@ -47,53 +53,68 @@ def test_words_of_text_files_are_counted_at_the_times_of_the_files(
 
 
 def test_the_three_best_tags_stand_at_every_beginning(spark: "SparkSession", tmp_path: Path) -> None:
-    tweets = generated("tweets", 1_500, per_second=20)
-    found = left(spark, "hashtags", tweets, tmp_path, "latest/hashtags")
-    _, best = answers("hashtags", {"tweets": tweets})
-    assert best.found(found) == best.rows
+    tweets = generate_records("tweets", 1_500, per_second=20)
+    found = run_on_records(spark, "hashtags", tweets, tmp_path, "latest/hashtags")
+    _, best = expect_tables("hashtags", {"tweets": tweets})
+    assert best.read_rows(found) == best.rows
 
 
 def test_visits_are_clicks_without_a_long_pause(spark: "SparkSession", tmp_path: Path) -> None:
-    clicks = generated("clicks", 2_000, per_second=5)
-    (answer,) = answers("visits", {"clicks": clicks})
-    assert answer.found(left(spark, "visits", clicks, tmp_path, answer.table)) == answer.rows
+    clicks = generate_records("clicks", 2_000, per_second=5)
+    (expected,) = expect_tables("visits", {"clicks": clicks})
+    assert (
+        expected.read_rows(run_on_records(spark, "visits", clicks, tmp_path, expected.table)) == expected.rows
+    )
 
 
 def test_cards_are_watched_over_ten_minutes_without_repeats(spark: "SparkSession", tmp_path: Path) -> None:
     cards = [
-        {**card, "amount": round(card["amount"] * 4) / 4} for card in generated("cards", 1_500, per_second=2)
+        {**card, "amount": round(card["amount"] * 4) / 4}
+        for card in generate_records("cards", 1_500, per_second=2)
     ]
-    (answer,) = answers("card_velocity", {"cards": cards})
-    found = left(spark, "card_velocity", [*cards, *cards[200:400]], tmp_path, answer.table)
-    assert answer.found(found) == answer.rows
+    (expected,) = expect_tables("card_velocity", {"cards": cards})
+    found = run_on_records(spark, "card_velocity", [*cards, *cards[200:400]], tmp_path, expected.table)
+    assert expected.read_rows(found) == expected.rows
 
 
 def test_cards_that_are_in_two_countries_at_once_are_told(spark: "SparkSession", tmp_path: Path) -> None:
-    cards = generated("cards", 3_000, per_second=2)
+    cards = generate_records("cards", 3_000, per_second=2)
     # Every seventh payment is followed by one in another country, each a little later than the one before.
     away = [
         {**card, "id": f"{card['id']}-away", "country": "XX", "at": card["at"] + n * 4_000}
         for n, card in enumerate(cards[::7])
     ]
     cards += away
-    (answer,) = answers("card_alerts", {"cards": cards})
-    assert answer.rows
-    assert answer.found(left(spark, "card_alerts", cards, tmp_path, answer.table)) == answer.rows
+    (expected,) = expect_tables("card_alerts", {"cards": cards})
+    assert expected.rows
+    assert (
+        expected.read_rows(run_on_records(spark, "card_alerts", cards, tmp_path, expected.table))
+        == expected.rows
+    )
 
 
 def test_delays_are_told_by_airport_and_hour(spark: "SparkSession", tmp_path: Path) -> None:
     flights = load_departures(find_flights_file()).slice(0, 1_200).to_pylist()
-    (answer,) = answers("flight_delays", {"flights": flights})
-    assert answer.found(left(spark, "flight_delays", flights, tmp_path, answer.table)) == answer.rows
+    (expected,) = expect_tables("flight_delays", {"flights": flights})
+    assert (
+        expected.read_rows(run_on_records(spark, "flight_delays", flights, tmp_path, expected.table))
+        == expected.rows
+    )
 
 
 def test_the_last_hundred_readings_are_shown_with_every_tenth(spark: "SparkSession", tmp_path: Path) -> None:
-    sensors = generated("sensors", 2_500, per_second=50)
-    (answer,) = answers("last_readings", {"sensors": sensors})
-    assert answer.found(left(spark, "last_readings", sensors, tmp_path, answer.table)) == answer.rows
+    sensors = generate_records("sensors", 2_500, per_second=50)
+    (expected,) = expect_tables("last_readings", {"sensors": sensors})
+    assert (
+        expected.read_rows(run_on_records(spark, "last_readings", sensors, tmp_path, expected.table))
+        == expected.rows
+    )
 
 
 def test_a_rise_by_a_degree_ends_what_was_before_it(spark: "SparkSession", tmp_path: Path) -> None:
-    sensors = generated("sensors", 1_000, per_second=50)
-    (answer,) = answers("temperature_rises", {"sensors": sensors})
-    assert answer.found(left(spark, "temperature_rises", sensors, tmp_path, answer.table)) == answer.rows
+    sensors = generate_records("sensors", 1_000, per_second=50)
+    (expected,) = expect_tables("temperature_rises", {"sensors": sensors})
+    assert (
+        expected.read_rows(run_on_records(spark, "temperature_rises", sensors, tmp_path, expected.table))
+        == expected.rows
+    )

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from tests.pipelines.engine.spark.bounded_catalog import BEGAN, Record, generated
-from tests.pipelines.engine.spark.catalog_expectations import Answer, Rows, answers
+from tests.pipelines.engine.spark.bounded_catalog import START_MS, Record, generate_records
+from tests.pipelines.engine.spark.catalog_expectations import ExpectedTable, Rows, expect_tables
 
 from penstock.engine.history.bounded_run import run_bounded
 from penstock.engine.history.bounded_run_config import BoundedRunConfig
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.spark
 
 
 class Bench:
-    """A session and a folder for one pipeline."""
+    """Runs one pipeline over files in a folder."""
 
     def __init__(self, spark: "SparkSession", folder: Path) -> None:
         self.spark, self.folder = spark, folder
@@ -41,11 +41,13 @@ class Bench:
             parts.append(open_file_source(self.spark, sources[-1], str(path), "json"))
         plan = replace(plan, sources=tuple(sources))
         config = BoundedRunConfig(self.folder / "run", self.folder / "tables")
-        run_bounded(plan, self.spark, UnionSource(parts), config, lambda: BEGAN)
+        run_bounded(plan, self.spark, UnionSource(parts), config, lambda: START_MS)
 
-    def says(self, answer: Answer) -> Rows:
-        """What a table says when it is asked as another way of computing was."""
-        return answer.found(pa.table(DeltaTable(self.folder / "tables" / answer.table).to_pyarrow_table()))
+    def read_rows(self, expected: ExpectedTable) -> Rows:
+        """Query a table as the expectation does."""
+        return expected.read_rows(
+            pa.table(DeltaTable(self.folder / "tables" / expected.table).to_pyarrow_table())
+        )
 
 
 @pytest.fixture
@@ -54,8 +56,8 @@ def bench(spark: "SparkSession", tmp_path: Path) -> Bench:
 
 
 def test_clicks_count_that_came_in_the_ten_minutes_after_their_showing(bench: Bench) -> None:
-    shown = generated("impressions", 6_000, per_second=5)
-    clicked = generated("ad-clicks", 1_200, per_second=1)
+    shown = generate_records("impressions", 6_000, per_second=5)
+    clicked = generate_records("ad-clicks", 1_200, per_second=1)
     clicked += [
         {"id": f"{one['id']}-{minutes}", "impression": one["id"], "at": one["at"] + minutes * 60_000}
         for one in shown[:400:4]
@@ -63,54 +65,58 @@ def test_clicks_count_that_came_in_the_ten_minutes_after_their_showing(bench: Be
     ]
     sent = {"impressions": shown, "ad-clicks": clicked}
     bench.run("click_through", sent)
-    (answer,) = answers("click_through", sent)
-    assert bench.says(answer) == answer.rows
+    (expected,) = expect_tables("click_through", sent)
+    assert bench.read_rows(expected) == expected.rows
     known = {each["id"] for each in shown}
-    others = sum(each["impression"] in known for each in clicked) - sum(row[3] for row in answer.rows)
+    others = sum(each["impression"] in known for each in clicked) - sum(row[3] for row in expected.rows)
     assert others > 220, "those that came before, those after a second click, and some of the generator's"
 
 
 def test_payments_are_parted_into_three_tables(bench: Bench) -> None:
     cards = [
-        {**each, "amount": round(each["amount"] * 4) / 4} for each in generated("cards", 2_000, per_second=10)
+        {**each, "amount": round(each["amount"] * 4) / 4}
+        for each in generate_records("cards", 2_000, per_second=10)
     ]
     bench.run("payments_parted", {"cards": cards})
-    for answer in answers("payments_parted", {"cards": cards}):
-        assert answer.rows
-        assert bench.says(answer) == answer.rows
+    for expected in expect_tables("payments_parted", {"cards": cards}):
+        assert expected.rows
+        assert bench.read_rows(expected) == expected.rows
 
 
 def test_one_topic_is_computed_by_two_keys(bench: Bench) -> None:
-    sensors = generated("sensors", 1_500, per_second=20)
+    sensors = generate_records("sensors", 1_500, per_second=20)
     bench.run("device_and_site", {"sensors": sensors})
-    by_device, by_site = answers("device_and_site", {"sensors": sensors})
-    assert bench.says(by_device) == by_device.rows
-    assert bench.says(by_site) == by_site.rows
+    by_device, by_site = expect_tables("device_and_site", {"sensors": sensors})
+    assert bench.read_rows(by_device) == by_device.rows
+    assert bench.read_rows(by_site) == by_site.rows
 
 
 def test_three_topics_are_counted_as_one(bench: Bench) -> None:
-    sent = {topic: generated(topic, 400, per_second=4) for topic in ("clicks", "cards", "tweets")}
+    sent = {topic: generate_records(topic, 400, per_second=4) for topic in ("clicks", "cards", "tweets")}
     bench.run("activity", sent)
-    (answer,) = answers("activity", sent)
-    assert bench.says(answer) == answer.rows
+    (expected,) = expect_tables("activity", sent)
+    assert bench.read_rows(expected) == expected.rows
 
 
 def test_a_payment_is_told_with_the_limit_that_held_when_it_was_made(bench: Bench) -> None:
-    cards, limits = generated("cards", 2_000, per_second=10), generated("card-limits", 4_000, per_second=20)
+    cards, limits = (
+        generate_records("cards", 2_000, per_second=10),
+        generate_records("card-limits", 4_000, per_second=20),
+    )
     sent = {"cards": cards, "card-limits": limits}
     bench.run("card_limits", sent)
-    (answer,) = answers("card_limits", sent)
-    assert bench.says(answer) == answer.rows
-    assert 100 < sum(most is not None for _, most in answer.rows) < 2_000
+    (expected,) = expect_tables("card_limits", sent)
+    assert bench.read_rows(expected) == expected.rows
+    assert 100 < sum(most is not None for _, most in expected.rows) < 2_000
 
 
 def test_an_auction_house_is_asked_three_questions_in_one_pass(bench: Bench) -> None:
     counts = {"persons": 40, "auctions": 120, "bids": 1_840}
     sent = {
-        f"nexmark-{each}": generated(f"nexmark-{each}", count, per_second=count / 40)
+        f"nexmark-{each}": generate_records(f"nexmark-{each}", count, per_second=count / 40)
         for each, count in counts.items()
     }
     bench.run("nexmark", sent)
-    for answer in answers("nexmark", sent):
-        assert answer.rows
-        assert bench.says(answer) == answer.rows
+    for expected in expect_tables("nexmark", sent):
+        assert expected.rows
+        assert bench.read_rows(expected) == expected.rows

@@ -6,34 +6,34 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.pipelines.catalog.test_card_travel import by_a_loop, payments
-from tests.pipelines.engine.spark.bounded_catalog import asked, generated, left
+from tests.pipelines.engine.spark.bounded_catalog import generate_records, query_duckdb, run_on_records
 
 from penstock.pipelines import catalog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-RUN = re.compile(r'\b(?:left|left_of)\(\s*spark, "(\w+)"|\bbench\.run\(\s*"(\w+)"')
+RUN = re.compile(r'\b(?:run_on_records|run_on_files)\(\s*spark, "(\w+)"|\bbench\.run\(\s*"(\w+)"')
 
 
 @pytest.mark.spark
 def test_a_minute_of_a_device_has_its_mean(spark: "SparkSession", tmp_path: Path) -> None:
-    sensors = generated("sensors", 1_500, per_second=5)
-    found = left(spark, "sensor_minute", sensors, tmp_path, "latest/sensor_minute")
+    sensors = generate_records("sensors", 1_500, per_second=5)
+    found = run_on_records(spark, "sensor_minute", sensors, tmp_path, "latest/sensor_minute")
     shown = "SELECT device, epoch_ms(window_start), round(temperature, 6), readings FROM found ORDER BY ALL"
     expected = """
       SELECT device, "at" - "at" % 60000, round(avg(temperature), 6), count(1)
       FROM sent GROUP BY ALL ORDER BY ALL"""
-    assert asked(shown, found=found) == asked(expected, sent=sensors)
+    assert query_duckdb(shown, found=found) == query_duckdb(expected, sent=sensors)
 
 
 @pytest.mark.spark
 def test_a_key_has_one_mean_for_all_time(spark: "SparkSession", tmp_path: Path) -> None:
-    numbers = generated("avg", 600, per_second=5)
-    found = left(spark, "running_avg", numbers, tmp_path, "latest/running_avg")
+    numbers = generate_records("avg", 600, per_second=5)
+    found = run_on_records(spark, "running_avg", numbers, tmp_path, "latest/running_avg")
     shown = 'SELECT "key", round(mean, 6), "values" FROM found ORDER BY ALL'
     expected = 'SELECT "key", round(avg("value"), 6), count(1) FROM sent GROUP BY ALL ORDER BY ALL'
-    assert asked(shown, found=found) == asked(expected, sent=numbers)
+    assert query_duckdb(shown, found=found) == query_duckdb(expected, sent=numbers)
 
 
 @pytest.mark.spark
@@ -41,9 +41,9 @@ def test_a_card_that_travels_too_fast_is_told_in_the_order_of_its_use(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
     cards = payments()
-    found = left(spark, "card_travel", cards[::-1], tmp_path, "panes/card_travel")
+    found = run_on_records(spark, "card_travel", cards[::-1], tmp_path, "panes/card_travel")
     expected = by_a_loop(cards)
-    assert asked("SELECT card, payment, after FROM found ORDER BY ALL", found=found) == expected
+    assert query_duckdb("SELECT card, payment, after FROM found ORDER BY ALL", found=found) == expected
     assert len(expected) > 100
 
 

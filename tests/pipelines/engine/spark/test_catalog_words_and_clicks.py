@@ -5,8 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.pipelines.engine.spark.bounded_catalog import BEGAN, asked, generated, left
-from tests.pipelines.engine.spark.catalog_expectations import answers
+from tests.pipelines.engine.spark.bounded_catalog import (
+    START_MS,
+    generate_records,
+    query_duckdb,
+    run_on_records,
+)
+from tests.pipelines.engine.spark.catalog_expectations import expect_tables
 
 from penstock.ingestion.generators.generator import BLOCK_RECORDS
 from penstock.ingestion.generators.queries import find_planted_trend
@@ -18,45 +23,56 @@ pytestmark = pytest.mark.spark
 
 
 def test_words_are_counted_as_they_enter_and_leave_and_in_all(spark: "SparkSession", tmp_path: Path) -> None:
-    lines = generated("lines", 200, per_second=4)
-    (windows,) = answers("word_count_incremental", {"lines": lines})
-    moving = left(spark, "word_count_incremental", lines, tmp_path / "moving", windows.table)
-    assert windows.found(moving) == windows.rows
-    (said,) = answers("word_totals", {"lines": lines})
-    assert said.found(left(spark, "word_totals", lines, tmp_path / "totals", said.table)) == said.rows
+    lines = generate_records("lines", 200, per_second=4)
+    (windows,) = expect_tables("word_count_incremental", {"lines": lines})
+    moving = run_on_records(spark, "word_count_incremental", lines, tmp_path / "moving", windows.table)
+    assert windows.read_rows(moving) == windows.rows
+    (said,) = expect_tables("word_totals", {"lines": lines})
+    assert (
+        said.read_rows(run_on_records(spark, "word_totals", lines, tmp_path / "totals", said.table))
+        == said.rows
+    )
 
 
 def test_planted_trends_are_found_among_questions_in_disorder_and_with_repeats(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
-    asked_for = generated("queries", 12_000, per_second=100, seed=4)
+    asked_for = generate_records("queries", 12_000, per_second=100, seed=4)
     sent = [*asked_for, *asked_for[1_000:9_000:11]]
     random.Random(7).shuffle(sent)
-    found = left(spark, "zeitgeist", sent, tmp_path, "panes/zeitgeist")
+    found = run_on_records(spark, "zeitgeist", sent, tmp_path, "panes/zeitgeist")
     truth = [(block, trend) for block in range(12) if (trend := find_planted_trend(4, block)) is not None]
-    shown = asked("SELECT query, trend, epoch_ms(window_start) FROM found ORDER BY window_start", found=found)
+    shown = query_duckdb(
+        "SELECT query, trend, epoch_ms(window_start) FROM found ORDER BY window_start", found=found
+    )
     assert [row[:2] for row in shown] == [(each.query, each.trend) for _, each in truth]
     assert all(
-        0 <= at - BEGAN - block * BLOCK_RECORDS * 10 <= 5_000
+        0 <= at - START_MS - block * BLOCK_RECORDS * 10 <= 5_000
         for (_, _, at), (block, _) in zip(shown, truth, strict=True)
     )
 
 
 def test_the_pages_that_are_looked_at_most_are_told(spark: "SparkSession", tmp_path: Path) -> None:
-    clicks = generated("clicks", 2_000, per_second=20)
-    (answer,) = answers("trending", {"clicks": clicks})
-    assert answer.found(left(spark, "trending", clicks, tmp_path, answer.table)) == answer.rows
+    clicks = generate_records("clicks", 2_000, per_second=20)
+    (expected,) = expect_tables("trending", {"clicks": clicks})
+    assert (
+        expected.read_rows(run_on_records(spark, "trending", clicks, tmp_path, expected.table))
+        == expected.rows
+    )
 
 
 def test_visits_are_counted_by_how_far_they_came(spark: "SparkSession", tmp_path: Path) -> None:
-    clicks = generated("clicks", 2_000, per_second=5)
-    _, reached = answers("funnel", {"clicks": clicks})
-    assert reached.found(left(spark, "funnel", clicks, tmp_path, reached.table)) == reached.rows
+    clicks = generate_records("clicks", 2_000, per_second=5)
+    _, reached = expect_tables("funnel", {"clicks": clicks})
+    assert reached.read_rows(run_on_records(spark, "funnel", clicks, tmp_path, reached.table)) == reached.rows
 
 
 def test_a_run_of_an_oven_is_told_when_the_oven_says_that_it_is_over(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
-    readings = generated("ovens", 700, per_second=20)
-    (answer,) = answers("batch_runs", {"ovens": readings})
-    assert answer.found(left(spark, "batch_runs", readings, tmp_path, answer.table)) == answer.rows
+    readings = generate_records("ovens", 700, per_second=20)
+    (expected,) = expect_tables("batch_runs", {"ovens": readings})
+    assert (
+        expected.read_rows(run_on_records(spark, "batch_runs", readings, tmp_path, expected.table))
+        == expected.rows
+    )

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from tests.pipelines.engine.spark.stream_runner import Running, send
-from tests.pipelines.engine.spark.test_live_stream import COLUMNS, asked, readings
+from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
+from tests.pipelines.engine.spark.test_live_stream import COLUMNS, make_readings, query_duckdb
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.plan import AggregateOutput, Plan, PlanSource, Stage, TopicOrigin, WatermarkStrategy
@@ -105,23 +105,23 @@ def test_panes_through_a_topic_are_the_changes_of_one_graph(
     topic, to = f"readings{uuid4().hex[:8]}", f"panes{uuid4().hex[:8]}"
     broker.create_topic(topic, 1)
     broker.create_topic(to, 2)
-    writing = Running(first(topic, to), spark, broker, tmp_path / "first")
-    reading = Running(over_panes(to, f"second_{topic}"), spark, broker, tmp_path / "second")
-    whole = Running(in_one(first(topic, to), f"whole_{topic}"), spark, broker, tmp_path / "whole")
-    sent = sorted(readings(300, seed=9), key=lambda reading: reading["at"] // 20_000)
+    writing = StreamRunner(first(topic, to), spark, broker, tmp_path / "first")
+    reading = StreamRunner(over_panes(to, f"second_{topic}"), spark, broker, tmp_path / "second")
+    whole = StreamRunner(in_one(first(topic, to), f"whole_{topic}"), spark, broker, tmp_path / "whole")
+    sent = sorted(make_readings(300, seed=9), key=lambda reading: reading["at"] // 20_000)
     for number, when in enumerate(("before", "after"), start=1):
         send(broker, topic, sent[(number - 1) * 150 : number * 150])
         kill.append(when)
         with pytest.raises(OSError, match="the machine went away"):
-            writing.until_read(number * 150)
-        writing.until_read(number * 150)
+            writing.run_until_read(number * 150)
+        writing.run_until_read(number * 150)
         panes = committed(broker, to)
-        reading.until_read(len(panes))
-    whole.until_read(300)
+        reading.run_until_read(len(panes))
+    whole.run_until_read(300)
     rows = [row for row in panes if row["kind"] != "watermark"]
     found = writing.table(f"panes/first_{topic}")
-    written = asked(f"SELECT {', '.join(SAME)} FROM found", found=found)
+    written = query_duckdb(f"SELECT {', '.join(SAME)} FROM found", found=found)
     assert sorted((tuple(row[name] for name in SAME) for row in rows), key=repr) == sorted(written, key=repr)
     assert len({(row["device"], row["partition"]) for row in rows}) == len({row["device"] for row in rows})
     in_two, in_one_graph = (run.table(f"latest/{run.plan.name}") for run in (reading, whole))
-    assert asked(FOUND, found=in_two) == asked(FOUND, found=in_one_graph)
+    assert query_duckdb(FOUND, found=in_two) == query_duckdb(FOUND, found=in_one_graph)

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from tests.pipelines.engine.spark.test_row_checks import IN_ORDER, KNOWN, PLANS, RECORDS, checked, reading
+from tests.pipelines.engine.spark.test_row_checks import (
+    IN_ORDER,
+    KNOWN,
+    PLANS,
+    RECORDS,
+    add_checks,
+    make_batch_input,
+)
 
 from penstock.engine.dedup.duplicates import DUPLICATES_SCHEMA
 from penstock.engine.plan import Plan, WatermarkStrategy
@@ -25,7 +32,7 @@ def in_order(ahead: int | None = None) -> Plan:
     source = replace(
         plan.sources[0], watermark=WatermarkStrategy(max_out_of_orderness=0, max_future_skew=ahead)
     )
-    return checked(replace(plan, sources=(source,)), KNOWN)
+    return add_checks(replace(plan, sources=(source,)), KNOWN)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +48,7 @@ def test_what_follows_from_other_columns_is_not_sent_and_is_there(
     spark: "SparkSession", ahead: int | None, repeats: int, left_out: set[str]
 ) -> None:
     known = pa.Table.from_pylist([FIRST][:repeats], DUPLICATES_SCHEMA)
-    read = reading(spark, in_order(ahead), RECORDS).drop_duplicates(known)
+    read = make_batch_input(spark, in_order(ahead), RECORDS).drop_duplicates(known)
     records = read.load()
     whole = aggregate_partials(records, read.stage).toArrow()
     found = read.compute_partials()
@@ -55,14 +62,14 @@ def test_what_follows_from_other_columns_is_not_sent_and_is_there(
 
 
 def test_of_counted_records_everything_is_sent(spark: "SparkSession") -> None:
-    read = reading(spark, PLANS[0], RECORDS)
+    read = make_batch_input(spark, PLANS[0], RECORDS)
     assert (
         find_derived_columns(read.stage, read.sources, {"t"}, read.load().columns, has_duplicates=False) == {}
     )
 
 
 def test_of_several_topics_each_record_says_which_it_is_of(spark: "SparkSession") -> None:
-    read = reading(spark, in_order(), RECORDS)
+    read = make_batch_input(spark, in_order(), RECORDS)
     missing = find_derived_columns(
         read.stage, read.sources, {"t", "u"}, read.load().columns, has_duplicates=False
     )

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
-from tests.pipelines.engine.spark.stream_runner import Running, send
-from tests.pipelines.engine.spark.test_live_stream import asked, ledger, plan_over
+from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
+from tests.pipelines.engine.spark.test_live_stream import build_plan, query_duckdb, sum_accounts
 
 from penstock.engine.plan import Column, Plan
 from penstock.engine.windows.sessions import Sessions
@@ -40,7 +40,7 @@ BROKEN: list[dict[str, Any]] = [
 
 def lenient(topic: str, window: Window) -> Plan:
     """A plan whose contract asks for nothing."""
-    plan = plan_over(topic, window)
+    plan = build_plan(topic, window)
     columns = (Column("device", "STRING"), Column("at", "BIGINT"), Column("temperature", "DOUBLE"))
     return replace(plan, sources=(replace(plan.sources[0], columns=columns),))
 
@@ -51,12 +51,12 @@ def test_odd_records_are_in_windows_of_their_own(
 ) -> None:
     topic = f"odd{uuid4().hex[:8]}"
     broker.create_topic(topic, 1)
-    running = Running(lenient(topic, window), spark, broker, tmp_path)
+    runner = StreamRunner(lenient(topic, window), spark, broker, tmp_path)
     send(broker, topic, [*ODD, *BROKEN])
-    running.until_read(len(ODD) + len(BROKEN))
-    found = asked(
+    runner.run_until_read(len(ODD) + len(BROKEN))
+    found = query_duckdb(
         "SELECT md5(device), epoch_ms(window_start), n, measured, total FROM t ORDER BY ALL",
-        t=running.table(f"latest/{running.plan.name}"),
+        t=runner.table(f"latest/{runner.plan.name}"),
     )
 
     def begins(at: int) -> int:
@@ -70,9 +70,9 @@ def test_odd_records_are_in_windows_of_their_own(
         (("last", begins(YEAR_9999)), (1, 1, 2.5)),
         (("before", begins(-1)), (1, 1, 0.0)),
     ]
-    hashed = [(asked(f"SELECT md5({key!r})" if key is not None else "SELECT NULL")[0][0], at, *values)
+    hashed = [(query_duckdb(f"SELECT md5({key!r})" if key is not None else "SELECT NULL")[0][0], at, *values)
               for (key, at), values in expected]  # fmt: skip
     assert sorted(found, key=repr) == sorted(hashed, key=repr)
-    reasons = running.table(f"quarantine/{topic}").column("reason").to_pylist()
+    reasons = runner.table(f"quarantine/{topic}").column("reason").to_pylist()
     assert reasons == ["missing_field:at"] * 2
-    assert ledger(running, "read", "folded", "quarantined") == [(10, 8, 2)]
+    assert sum_accounts(runner, "read", "folded", "quarantined") == [(10, 8, 2)]

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pytest
-from tests.pipelines.engine.spark.stream_runner import Running, send
-from tests.pipelines.engine.spark.test_live_stream import asked
+from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
+from tests.pipelines.engine.spark.test_live_stream import query_duckdb
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.history.bounded_run import run_bounded
@@ -91,27 +91,26 @@ def all_of(rounds: list[Sent], name: str) -> pa.Table:
 
 
 def run_live(
-    running: Running, topics: tuple[Contract, Contract], rounds: list[Sent], broken: int = 0
+    runner: StreamRunner, topics: tuple[Contract, Contract], rounds: list[Sent], broken: int = 0
 ) -> None:
     """Send every round, and let the stream read it before it is drained; the last record of views is no good."""
     read_so_far = 0
     for number, each in enumerate(rounds):
         bad = [b"broken"] * (broken if number == 0 else 0)
-        send(running.broker, topics[0].topic, [*each["views"], *bad])
-        send(running.broker, topics[1].topic, each["buys"])
+        send(runner.broker, topics[0].topic, [*each["views"], *bad])
+        send(runner.broker, topics[1].topic, each["buys"])
         read_so_far += len(each["views"]) + len(each["buys"]) + len(bad)
-        running.until_read(read_so_far)
+        runner.run_until_read(read_so_far)
 
 
-def run_again_bounded(running: Running, topics: tuple[Contract, Contract]) -> None:
+def run_again_bounded(runner: StreamRunner, topics: tuple[Contract, Contract]) -> None:
     stored = UnionSource(
         tuple(
-            TopicSource(running.session, each.topic, BrokerAccess(running.broker.bootstrap))
-            for each in topics
+            TopicSource(runner.session, each.topic, BrokerAccess(runner.broker.bootstrap)) for each in topics
         )
     )
-    place = BoundedRunConfig(running.folder / "bounded", running.folder / "warehouse" / "runs", 100)
-    run_bounded(running.plan, running.session, stored, place, lambda: 1_000_000)
+    place = BoundedRunConfig(runner.folder / "bounded", runner.folder / "warehouse" / "runs", 100)
+    run_bounded(runner.plan, runner.session, stored, place, lambda: 1_000_000)
 
 
 def standing(log: pa.Table, columns: list[str]) -> list[tuple[Any, ...]]:
@@ -170,22 +169,24 @@ def test_every_kind_of_join_leaves_what_duckdb_joins_live_and_bounded_in_one_pas
         broker.create_topic(each.topic, 1)
     first, *others = joins(views, buys).values()
     plan = first.also(*others).to_plan(f"joins_{views.topic}")
-    running = Running(plan, spark, broker, tmp_path)
+    runner = StreamRunner(plan, spark, broker, tmp_path)
     rounds = made(seed=3)
-    run_live(running, (views, buys), rounds, broken=1)
-    run_again_bounded(running, (views, buys))
+    run_live(runner, (views, buys), rounds, broken=1)
+    run_again_bounded(runner, (views, buys))
     for kind in JOIN_KINDS:
         columns = taken(kind)
         query = JOINED.format(columns=", ".join(columns), kind=kind)
-        expected = sorted(asked(query, views=all_of(rounds, "views"), buys=all_of(rounds, "buys")), key=repr)
-        assert standing(running.table(f"panes/{kind}_{views.topic}"), columns) == expected
-        assert standing(running.table(f"runs/panes/{kind}_{views.topic}"), columns) == expected
+        expected = sorted(
+            query_duckdb(query, views=all_of(rounds, "views"), buys=all_of(rounds, "buys")), key=repr
+        )
+        assert standing(runner.table(f"panes/{kind}_{views.topic}"), columns) == expected
+        assert standing(runner.table(f"runs/panes/{kind}_{views.topic}"), columns) == expected
     unseen = sum(row["page"] is None for row in all_of(rounds, "views").to_pylist())
     sums = "SELECT topic, sum(read), sum(folded), sum(quarantined), sum(filtered) FROM told GROUP BY 1 ORDER BY 1"
     account = [(buys.topic, 120, 120, 0, 0), (views.topic, 121, 120 - unseen, 1, unseen)]
     beside = [f"ledger/{plan.name}.{stage.name}" for stage in plan.source_stages[1:]]
     for ledger in (f"ledger/{plan.name}", *beside):
-        assert asked(sums, told=running.table(ledger)) == account
+        assert query_duckdb(sums, told=runner.table(ledger)) == account
 
 
 def letters(row: dict[str, Any]) -> list[dict[str, Any]]:
@@ -237,10 +238,10 @@ def test_branches_keys_and_a_union_share_one_pass_and_meet_in_a_later_stage(
         .also(by_price.trigger(EACH, **late).write("cheap"), named.trigger(EACH, **late).write("named"))
         .to_plan(f"branches_{views.topic}")
     )  # fmt: skip
-    running = Running(plan, spark, broker, tmp_path)
+    runner = StreamRunner(plan, spark, broker, tmp_path)
     rounds = made(seed=5)
-    run_live(running, (views, buys), rounds)
-    run_again_bounded(running, (views, buys))
+    run_live(runner, (views, buys), rounds)
+    run_again_bounded(runner, (views, buys))
     tables = {"views": all_of(rounds, "views"), "buys": all_of(rounds, "buys")}
     answers = {
         "dearest": ("epoch_ms(window_start), users, paid", DEAREST),
@@ -248,15 +249,15 @@ def test_branches_keys_and_a_union_share_one_pass_and_meet_in_a_later_stage(
         "named": ("who, n, buys", NAMED),
     }
     for name, (columns, query) in answers.items():
-        expected = asked(f"SELECT * FROM ({query}) ORDER BY ALL", **tables)
+        expected = query_duckdb(f"SELECT * FROM ({query}) ORDER BY ALL", **tables)
         for folder in ("", "runs/"):
-            found = running.table(f"{folder}latest/{name}")
-            assert asked(f"SELECT {columns} FROM found ORDER BY ALL", found=found) == expected, name
+            found = runner.table(f"{folder}latest/{name}")
+            assert query_duckdb(f"SELECT {columns} FROM found ORDER BY ALL", found=found) == expected, name
     totals = "SELECT sum(read), sum(folded), sum(filtered) FROM told"
     paid = sum(1 for row in tables["buys"].to_pylist() if (row["price"] or 0) > 3)
-    assert asked(totals, told=running.table(f"ledger/{plan.name}.cheap")) == [(120, 120 - paid, paid)]
+    assert query_duckdb(totals, told=runner.table(f"ledger/{plan.name}.cheap")) == [(120, 120 - paid, paid)]
     # What the first stage does not read is accounted for by the first that does.
-    assert asked(totals, told=running.table(f"ledger/{plan.name}")) == [(240, 120 + paid, 120 - paid)]
+    assert query_duckdb(totals, told=runner.table(f"ledger/{plan.name}")) == [(240, 120 + paid, 120 - paid)]
 
 
 NEAR = """
@@ -286,9 +287,9 @@ def test_near_and_newest_partners_are_those_that_duckdb_finds_and_who_came_late_
         .also(priced.window(as_of()).trigger(lateness="1 hour").write("newest", mode="log"))
         .to_plan(f"pairs_{views.topic}")
     )  # fmt: skip
-    running = Running(plan, spark, broker, tmp_path)
+    runner = StreamRunner(plan, spark, broker, tmp_path)
     rounds = made(seed=9)
-    run_live(running, (views, buys), rounds)
+    run_live(runner, (views, buys), rounds)
     # So far ahead that all of this is over, and a view that is behind it.
     hour = 3_600_000
     ahead: Sent = {
@@ -299,19 +300,19 @@ def test_near_and_newest_partners_are_those_that_duckdb_finds_and_who_came_late_
     for number, each in enumerate((ahead, late)):
         send(broker, views.topic, each["views"])
         send(broker, buys.topic, each["buys"])
-        running.until_read(242 + number)
+        runner.run_until_read(242 + number)
     tables = {"views": all_of(rounds, "views"), "buys": all_of(rounds, "buys")}
     before = "SELECT user, page, price FROM found WHERE window_start < '1970-01-01 01:00:00Z' ORDER BY ALL"
     for name, query in (("near", NEAR), ("newest", NEWEST)):
-        expected = asked(f"SELECT * FROM ({query}) ORDER BY ALL", **tables)
-        assert asked(before, found=running.table(f"panes/{name}")) == expected, name
+        expected = query_duckdb(f"SELECT * FROM ({query}) ORDER BY ALL", **tables)
+        assert query_duckdb(before, found=runner.table(f"panes/{name}")) == expected, name
     for table in (f"late/{plan.name}", f"late/{plan.name}.newest"):
-        assert running.table(table).select(["offset", "user", "reason"]).to_pylist() == [
+        assert runner.table(table).select(["offset", "user", "reason"]).to_pylist() == [
             {"offset": 121, "user": "a", "reason": "closed"}
         ]
-    run_again_bounded(running, (views, buys))
+    run_again_bounded(runner, (views, buys))
     everything = {name: all_of([*rounds, ahead, late], name) for name in ("views", "buys")}
     for name, query in (("near", NEAR), ("newest", NEWEST)):
-        expected = asked(f"SELECT * FROM ({query}) ORDER BY ALL", **everything)
-        whole = running.table(f"runs/panes/{name}")
-        assert asked("SELECT user, page, price FROM found ORDER BY ALL", found=whole) == expected
+        expected = query_duckdb(f"SELECT * FROM ({query}) ORDER BY ALL", **everything)
+        whole = runner.table(f"runs/panes/{name}")
+        assert query_duckdb("SELECT user, page, price FROM found ORDER BY ALL", found=whole) == expected

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.pipelines.engine.spark.test_live_stream import plan_over, readings
+from tests.pipelines.engine.spark.test_live_stream import build_plan, make_readings
 from tests.pipelines.engine.spark.test_row_checks import (
     FAR_AHEAD,
     IN_ORDER,
     WARM,
-    checked,
-    reading,
-    summing_times,
+    add_checks,
+    build_time_sum_plan,
+    make_batch_input,
 )
 
 from penstock.engine.batch.batch_input import account_partitions, find_newest_times, select_window_partials
@@ -70,10 +70,10 @@ def of_two_topics(plan: Plan) -> Plan:
 def test_records_come_out_as_if_each_had_been_asked(
     spark: "SparkSession", window: Window, topics: int
 ) -> None:
-    plan = checked(plan_over("t", window), *CHECKS)
-    records = [*readings(300, seed=7), *ODD]
+    plan = add_checks(build_plan("t", window), *CHECKS)
+    records = [*make_readings(300, seed=7), *ODD]
     random.Random(3).shuffle(records)
-    one = reading(spark, plan if topics == 1 else of_two_topics(plan), records)
+    one = make_batch_input(spark, plan if topics == 1 else of_two_topics(plan), records)
     if topics == 2:
         both = one.raw.unionAll(one.raw.selectExpr("key", "value", "'u' AS topic", *one.raw.columns[3:]))
         one = replace(one, raw=both, ranges=(*one.ranges, replace(one.ranges[0], topic="u")))
@@ -101,23 +101,23 @@ def test_only_checks_that_ask_for_no_other_field_are_asked_of_groups(spark: "Spa
     both = RowCheck("both", "`device` = 'd1' AND `temperature` > 3", "quarantine")
     always = RowCheck("always", "1 = 2", "quarantine")
     named = RowCheck("text", "`device` = 'temperature'", "quarantine")
-    one = reading(spark, checked(plan_over("t", fixed(10)), *CHECKS, both, always, named), [])
+    one = make_batch_input(spark, add_checks(build_plan("t", fixed(10)), *CHECKS, both, always, named), [])
     found = find_key_checks(parse_records(one.raw, one.sources), one.stage, one.sources)
     assert [each.check.name for each in found] == ["named", "even", "always", "text"]
     assert [each.bit for each in found] == [0, 2, 5, 6]
 
 
 def test_records_that_are_taken_one_by_one_are_asked_one_by_one(spark: "SparkSession") -> None:
-    plan = checked(replace(IN_ORDER, stages=(replace(IN_ORDER.only_stage, trigger=Default()),)), NAMED)
-    one = reading(spark, plan, [])
+    plan = add_checks(replace(IN_ORDER, stages=(replace(IN_ORDER.only_stage, trigger=Default()),)), NAMED)
+    one = make_batch_input(spark, plan, [])
     assert find_key_checks(parse_records(one.raw, one.sources), one.stage, one.sources) == ()
 
 
 def test_a_sum_that_fails_by_records_of_a_key_that_is_no_good_is_made_without_them(
     spark: "SparkSession",
 ) -> None:
-    plan = checked(summing_times(), NAMED)
+    plan = add_checks(build_time_sum_plan(), NAMED)
     far = [{"device": "z", "at": FAR_AHEAD + n % 10} for n in range(40_000)]
-    partials = reading(spark, plan, [*far, {"device": "d1", "at": 5}]).compute_partials()
+    partials = make_batch_input(spark, plan, [*far, {"device": "d1", "at": 5}]).compute_partials()
     assert [row["total_sum"] for row in select_window_partials(partials).to_pylist()] == [5]
     assert set_aside(partials) == {("t", 0, "quarantined"): 40_000}

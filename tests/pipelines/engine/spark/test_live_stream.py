@@ -10,7 +10,7 @@ from uuid import uuid4
 import duckdb
 import pyarrow as pa
 import pytest
-from tests.pipelines.engine.spark.stream_runner import Running, send
+from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 
 from penstock.engine.plan import (
     AggregateOutput,
@@ -45,7 +45,7 @@ COLUMNS = (
 )
 
 
-def plan_over(topic: str, window: Window, steps: tuple[Any, ...] = (), lateness: int = FOREVER) -> Plan:
+def build_plan(topic: str, window: Window, steps: tuple[Any, ...] = (), lateness: int = FOREVER) -> Plan:
     name = f"by_{topic}"
     aggregates = {"n": count(), "measured": count("temperature"), "total": sum_("temperature")}
     stage = Stage(
@@ -71,7 +71,7 @@ def plan_over(topic: str, window: Window, steps: tuple[Any, ...] = (), lateness:
     )
 
 
-def readings(count: int, seed: int) -> list[dict[str, Any]]:
+def make_readings(count: int, seed: int) -> list[dict[str, Any]]:
     """Temperatures are halves, so that sums are exact in whatever order they are added."""
     chance = random.Random(seed)
     return [
@@ -84,7 +84,7 @@ def readings(count: int, seed: int) -> list[dict[str, Any]]:
     ]
 
 
-def asked(sql: str, **tables: pa.Table) -> list[tuple[Any, ...]]:
+def query_duckdb(sql: str, **tables: pa.Table) -> list[tuple[Any, ...]]:
     """What DuckDB answers over these tables."""
     connection = duckdb.connect()
     for name, content in tables.items():
@@ -92,24 +92,26 @@ def asked(sql: str, **tables: pa.Table) -> list[tuple[Any, ...]]:
     return connection.sql(sql).fetchall()
 
 
-def ledger(running: Running, *accounts: str) -> list[tuple[Any, ...]]:
+def sum_accounts(runner: StreamRunner, *accounts: str) -> list[tuple[Any, ...]]:
     """The sums of some accounts over the life of a stream."""
-    content = running.table(f"ledger/{running.plan.name}")
-    return asked(f"SELECT {', '.join(f'sum({name})' for name in accounts)} FROM ledger", ledger=content)
+    content = runner.table(f"ledger/{runner.plan.name}")
+    return query_duckdb(
+        f"SELECT {', '.join(f'sum({name})' for name in accounts)} FROM ledger", ledger=content
+    )
 
 
-def values(table: pa.Table) -> list[tuple[Any, ...]]:
+def list_windows(table: pa.Table) -> list[tuple[Any, ...]]:
     """Windows with their values, times as milliseconds."""
     columns = "device, epoch_ms(window_start), epoch_ms(window_end), n, measured, total, most, average"
-    return asked(f"SELECT {columns} FROM found ORDER BY ALL", found=table)
+    return query_duckdb(f"SELECT {columns} FROM found ORDER BY ALL", found=table)
 
 
-def expected(records: list[dict[str, Any]], windows: str, size: int) -> list[tuple[Any, ...]]:
+def expect_windows(records: list[dict[str, Any]], windows: str, size: int) -> list[tuple[Any, ...]]:
     """The same by DuckDB, over the records that were sent; `windows` lists where a record's windows begin."""
     measures = "count(1), count(temperature), sum(temperature), max(temperature), avg(temperature)"
     placed = f"SELECT *, {size} AS size, unnest({windows}) AS w FROM sent"
     query = f"SELECT device, w, w + size, {measures} FROM ({placed}) GROUP BY device, w, size ORDER BY ALL"
-    return asked(query, sent=pa.Table.from_pylist(records))
+    return query_duckdb(query, sent=pa.Table.from_pylist(records))
 
 
 @pytest.fixture
@@ -122,30 +124,30 @@ def topic(broker: LocalBroker) -> str:
 def test_windows_hold_every_record_once_across_restarts(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
-    running = Running(plan_over(topic, fixed("10 seconds")), spark, broker, tmp_path)
-    first, second = readings(400, seed=1), readings(300, seed=2)
+    runner = StreamRunner(build_plan(topic, fixed("10 seconds")), spark, broker, tmp_path)
+    first, second = make_readings(400, seed=1), make_readings(300, seed=2)
     send(broker, topic, first)
-    running.until_read(400)
+    runner.run_until_read(400)
     send(broker, topic, second, partition=1)
-    running.until_read(700)
-    latest = running.table(f"latest/{running.plan.name}")
-    assert values(latest) == expected(first + second, '["at" - "at" % 10000]', 10_000)
-    assert asked(
+    runner.run_until_read(700)
+    latest = runner.table(f"latest/{runner.plan.name}")
+    assert list_windows(latest) == expect_windows(first + second, '["at" - "at" % 10000]', 10_000)
+    assert query_duckdb(
         "SELECT sum(CASE kind WHEN 'insert' THEN n ELSE -n END) FROM log",
-        log=running.table(f"panes/{running.plan.name}"),
+        log=runner.table(f"panes/{runner.plan.name}"),
     ) == [(700,)]
 
 
 def test_draining_while_records_flow_loses_none(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
-    running = Running(plan_over(topic, fixed("10 seconds")), spark, broker, tmp_path)
+    runner = StreamRunner(build_plan(topic, fixed("10 seconds")), spark, broker, tmp_path)
     sent: list[dict[str, Any]] = []
     enough = Event()
 
     def feed() -> None:
         while not enough.is_set():
-            more = readings(15, seed=len(sent))
+            more = make_readings(15, seed=len(sent))
             send(broker, topic, more)
             sent.extend(more)
 
@@ -153,31 +155,33 @@ def test_draining_while_records_flow_loses_none(
     feeding.start()
     try:
         for _ in range(4):
-            running.until_read(running.progress.read + 1)
+            runner.run_until_read(runner.progress.records_read + 1)
     finally:
         enough.set()
         feeding.join()
-    running.until_read(len(sent))
-    assert values(running.table(f"latest/{running.plan.name}")) == expected(sent, TEN_SECONDS, 10_000)
+    runner.run_until_read(len(sent))
+    assert list_windows(runner.table(f"latest/{runner.plan.name}")) == expect_windows(
+        sent, TEN_SECONDS, 10_000
+    )
 
 
 def test_a_sliding_record_is_in_each_of_its_windows_and_counted_once(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
-    running = Running(plan_over(topic, sliding("9 seconds", "3 seconds")), spark, broker, tmp_path)
-    sent = readings(300, seed=3)
+    runner = StreamRunner(build_plan(topic, sliding("9 seconds", "3 seconds")), spark, broker, tmp_path)
+    sent = make_readings(300, seed=3)
     send(broker, topic, sent)
-    running.until_read(300)
+    runner.run_until_read(300)
     newest = '"at" - "at" % 3000'
     windows = f"[{newest} - 6000, {newest} - 3000, {newest}]"
-    assert values(running.table(f"latest/{running.plan.name}")) == expected(sent, windows, 9_000)
-    assert ledger(running, "read", "folded") == [(300, 300)]
+    assert list_windows(runner.table(f"latest/{runner.plan.name}")) == expect_windows(sent, windows, 9_000)
+    assert sum_accounts(runner, "read", "folded") == [(300, 300)]
 
 
 def test_a_record_that_is_no_good_is_kept_byte_for_byte_with_its_address(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
-    running = Running(plan_over(topic, fixed("10 seconds")), spark, broker, tmp_path)
+    runner = StreamRunner(build_plan(topic, fixed("10 seconds")), spark, broker, tmp_path)
     good = {"device": "a", "at": 5, "temperature": 1.5}
     bad: list[tuple[bytes | None, str]] = [
         (b'{"device": "a", "at": 5', "malformed"),
@@ -190,35 +194,35 @@ def test_a_record_that_is_no_good_is_kept_byte_for_byte_with_its_address(
         (b'{"device": "a", "at": 999999999999999}', "event_time_out_of_range"),
     ]
     send(broker, topic, [good, *(value for value, _ in bad), good])
-    running.until_read(len(bad) + 2)
+    runner.run_until_read(len(bad) + 2)
     kept = (
-        running.table(f"quarantine/{topic}")
+        runner.table(f"quarantine/{topic}")
         .sort_by("offset")
         .select(["partition", "offset", "value", "reason"])
     )
     assert [tuple(row.values()) for row in kept.to_pylist()] == [
         (0, offset, value, reason) for offset, (value, reason) in enumerate(bad, start=1)
     ]
-    assert values(running.table(f"latest/{running.plan.name}")) == [("a", 0, 10_000, 2, 2, 3.0, 1.5, 1.5)]
+    assert list_windows(runner.table(f"latest/{runner.plan.name}")) == [("a", 0, 10_000, 2, 2, 3.0, 1.5, 1.5)]
 
 
 def test_a_late_record_goes_to_the_late_table_and_nowhere_else(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
-    running = Running(plan_over(topic, fixed("10 seconds"), lateness=2_000), spark, broker, tmp_path)
+    runner = StreamRunner(build_plan(topic, fixed("10 seconds"), lateness=2_000), spark, broker, tmp_path)
     for partition in (0, 1):
         send(broker, topic, [{"device": "a", "at": 30_000, "temperature": 1.0}], partition)
-    running.until_read(2)
+    runner.run_until_read(2)
     send(broker, topic, [{"device": "a", "at": 16_999, "temperature": 2.0}])
     send(broker, topic, [{"device": "a", "at": 20_000, "temperature": 4.0}])
-    running.until_read(4)
-    late = running.table(f"late/{running.plan.name}").to_pylist()
+    runner.run_until_read(4)
+    late = runner.table(f"late/{runner.plan.name}").to_pylist()
     assert [(row["offset"], row["reason"], row["missed_by_ms"], row["record"]) for row in late] == [
         (1, "closed", 7_000, '{"device":"a","at":16999,"temperature":2.0}')
     ]
-    found = values(running.table(f"latest/{running.plan.name}"))
+    found = list_windows(runner.table(f"latest/{runner.plan.name}"))
     assert [(row[1], row[3], row[5]) for row in found] == [(20_000, 1, 4.0), (30_000, 2, 2.0)]
-    assert ledger(running, "read", "folded", "late") == [(4, 3, 1)]
+    assert sum_accounts(runner, "read", "folded", "late") == [(4, 3, 1)]
 
 
 def test_steps_change_records_and_what_they_remove_is_accounted_for(
@@ -230,15 +234,15 @@ def test_steps_change_records_and_what_they_remove_is_accounted_for(
         SqlStep("SELECT * FROM input WHERE device <> 'D7'"),
         SqlStep("SELECT * EXCEPT (at), at + 100000 AS at FROM input"),  # windows go by the record's own
     )
-    running = Running(plan_over(topic, fixed("10 seconds"), steps), spark, broker, tmp_path)
-    sent = readings(300, seed=4)
+    runner = StreamRunner(build_plan(topic, fixed("10 seconds"), steps), spark, broker, tmp_path)
+    sent = make_readings(300, seed=4)
     send(broker, topic, [*sent, b"broken"])
-    running.until_read(301)
+    runner.run_until_read(301)
     kept = [{**r, "device": r["device"].upper()} for r in sent if kept_by_steps(r)]
-    assert values(running.table(f"latest/{running.plan.name}")) == expected(
+    assert list_windows(runner.table(f"latest/{runner.plan.name}")) == expect_windows(
         kept, '["at" - "at" % 10000]', 10_000
     )
-    accounts = ledger(running, "read", "folded", "quarantined", "filtered")
+    accounts = sum_accounts(runner, "read", "folded", "quarantined", "filtered")
     assert accounts == [(301, len(kept), 1, 300 - len(kept))]
 
 
@@ -257,17 +261,17 @@ def in_capitals(records: "DataFrame") -> "DataFrame":
 def test_a_time_in_which_nobody_read_is_not_taken_for_silence(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
-    plan = plan_over(topic, fixed("10 seconds"), lateness=0)
+    plan = build_plan(topic, fixed("10 seconds"), lateness=0)
     rule = WatermarkStrategy(max_out_of_orderness=1000, idle_after=500, advance_when_idle=True)
-    running = Running(
+    runner = StreamRunner(
         replace(plan, sources=(replace(plan.sources[0], watermark=rule),)), spark, broker, tmp_path
     )
-    running.clock = 1_000
+    runner.clock = 1_000
     for partition in (0, 1):
         send(broker, topic, [{"device": "a", "at": 1_000, "temperature": 1.0}], partition)
-    running.until_read(2)
+    runner.run_until_read(2)
     backlog = [{"device": "a", "at": number * 1_000, "temperature": 1.0} for number in range(2, 60)]
     send(broker, topic, backlog)
-    running.clock = 1_000_000
-    running.until_read(60)
-    assert ledger(running, "read", "folded", "late") == [(60, 60, 0)]
+    runner.clock = 1_000_000
+    runner.run_until_read(60)
+    assert sum_accounts(runner, "read", "folded", "late") == [(60, 60, 0)]

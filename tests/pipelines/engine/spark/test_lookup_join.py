@@ -7,8 +7,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from tests.pipelines.engine.spark.stream_runner import Running, send
-from tests.pipelines.engine.spark.test_live_stream import COLUMNS, asked, readings
+from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
+from tests.pipelines.engine.spark.test_live_stream import COLUMNS, make_readings, query_duckdb
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.batch.stream_tables import StreamTables
@@ -51,7 +51,7 @@ def by_hand(batches: list[tuple[list[dict[str, Any]], int]]) -> list[tuple[Any, 
     parts = []
     for sent, shift in batches:
         joined = "SELECT coalesce(room, 'nowhere') AS place, * FROM sent LEFT JOIN rooms USING (device)"
-        parts += asked(
+        parts += query_duckdb(
             f'SELECT place, "at", temperature FROM ({joined})',
             sent=pa.Table.from_pylist(sent),
             rooms=rooms(shift),
@@ -59,7 +59,7 @@ def by_hand(batches: list[tuple[list[dict[str, Any]], int]]) -> list[tuple[Any, 
     rows = pa.table(
         dict(zip(("place", "at", "temperature"), map(list, zip(*parts, strict=True)), strict=True))
     )
-    return asked(
+    return query_duckdb(
         'SELECT place, "at" - "at" % 10000, count(1), max(temperature) FROM rows GROUP BY ALL ORDER BY ALL',
         rows=rows,
     )
@@ -89,33 +89,33 @@ def test_a_batch_sees_one_version_however_often_it_is_run_and_a_replay_sees_the_
 ) -> None:
     topic = f"readings{uuid4().hex[:8]}"
     broker.create_topic(topic, 1)
-    running = Running(plan_over(topic), spark, broker, tmp_path)
+    runner = StreamRunner(plan_over(topic), spark, broker, tmp_path)
     given = tmp_path / "warehouse" / "given" / "rooms"
     write_deltalake(given, rooms(0))
-    sent = readings(600, seed=5)
+    sent = make_readings(600, seed=5)
     send(broker, topic, sent[:200])
-    running.until_read(200)
+    runner.run_until_read(200)
     send(broker, topic, sent[200:400])
     killing.append(True)
     with pytest.raises(OSError, match="the machine went away"):
-        running.until_read(400)
+        runner.run_until_read(400)
     write_deltalake(given, rooms(1), mode="overwrite")
-    running.until_read(400)
+    runner.run_until_read(400)
     send(broker, topic, sent[400:])
-    running.until_read(600)
+    runner.run_until_read(600)
     wanted = by_hand([(sent[:400], 0), (sent[400:], 1)])
-    assert asked(FOUND, found=running.table(f"latest/{running.plan.name}")) == wanted
+    assert query_duckdb(FOUND, found=runner.table(f"latest/{runner.plan.name}")) == wanted
     write_deltalake(given, rooms(2), mode="overwrite")
     place = BoundedRunConfig(
         tmp_path / "bounded", tmp_path / "warehouse" / "runs", 250, live_warehouse=tmp_path / "warehouse"
     )
     run_bounded(
-        running.plan,
+        runner.plan,
         spark,
         TopicSource(spark, topic, BrokerAccess(broker.bootstrap)),
         place,
         lambda: 1_000_000,
     )
-    assert asked(FOUND, found=running.table(f"runs/latest/{running.plan.name}")) == wanted
-    ledger = running.table(f"ledger/{running.plan.name}")
-    assert asked("SELECT sum(read), sum(folded) FROM ledger", ledger=ledger) == [(600, 600)]
+    assert query_duckdb(FOUND, found=runner.table(f"runs/latest/{runner.plan.name}")) == wanted
+    ledger = runner.table(f"ledger/{runner.plan.name}")
+    assert query_duckdb("SELECT sum(read), sum(folded) FROM ledger", ledger=ledger) == [(600, 600)]

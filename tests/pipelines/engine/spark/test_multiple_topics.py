@@ -10,8 +10,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
-from tests.pipelines.engine.spark.stream_runner import Running, send
-from tests.pipelines.engine.spark.test_live_stream import COLUMNS, asked
+from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
+from tests.pipelines.engine.spark.test_live_stream import COLUMNS, query_duckdb
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.errors import DefinitionError
@@ -92,7 +92,7 @@ def topics(broker: LocalBroker) -> tuple[str, str]:
 
 def heard(table: pa.Table) -> list[tuple[Any, ...]]:
     columns = "device, epoch_ms(window_start), n, measured, seconds"
-    return asked(f"SELECT {columns} FROM found ORDER BY ALL", found=table)
+    return query_duckdb(f"SELECT {columns} FROM found ORDER BY ALL", found=table)
 
 
 def reading(device: str, at: int) -> dict[str, Any]:
@@ -107,31 +107,31 @@ def test_each_topic_is_read_by_its_own_contract_across_restarts(
     spark: "SparkSession", broker: LocalBroker, topics: tuple[str, str], tmp_path: Path
 ) -> None:
     readings, calls = topics
-    running = Running(plan_over(readings, calls, lateness=10**13), spark, broker, tmp_path)
+    runner = StreamRunner(plan_over(readings, calls, lateness=10**13), spark, broker, tmp_path)
     send(broker, readings, [reading("a", 1_000), reading("b", 2_000), b"broken"])
     send(broker, calls, [call(1, "a", 3_000, 40), call(1, "a", 3_000, 40), call(2, None, 4_000, 9)])
-    running.until_read(6)
+    runner.run_until_read(6)
     send(broker, readings, [reading("a", 11_000)])
     send(broker, calls, [call(1, "a", 3_000, 40), call(3, "b", 5_000, 5), {"device": "a", "called": 1}])
-    running.until_read(10)
+    runner.run_until_read(10)
     expected = [
         ("a", 0, 2, 1, 40),
         ("a", 10_000, 1, 1, None),
         ("b", 0, 2, 1, 5),
         (None, 0, 1, 0, 9),
     ]
-    assert heard(running.table(f"latest/{running.plan.name}")) == expected
+    assert heard(runner.table(f"latest/{runner.plan.name}")) == expected
     accounts = ", ".join(f"sum({name})" for name in ("read", "folded", "quarantined", "duplicate"))
     sums = f"SELECT topic, {accounts} FROM ledger GROUP BY 1 ORDER BY 1"
-    found = asked(sums, ledger=running.table(f"ledger/{running.plan.name}"))
+    found = query_duckdb(sums, ledger=runner.table(f"ledger/{runner.plan.name}"))
     assert found == [(calls, 6, 3, 1, 2), (readings, 4, 3, 1, 0)]
-    reasons = [running.table(f"quarantine/{topic}").column("reason").to_pylist() for topic in topics]
+    reasons = [runner.table(f"quarantine/{topic}").column("reason").to_pylist() for topic in topics]
     assert reasons == [["malformed"], ["missing_field:id"]]
     stored = UnionSource(tuple(TopicSource(spark, topic, BrokerAccess(broker.bootstrap)) for topic in topics))
     place = BoundedRunConfig(tmp_path / "bounded", tmp_path / "bounded", 4)
-    run_bounded(running.plan, spark, stored, place, lambda: 1_000_000)
-    bounded = Running(running.plan, spark, broker, tmp_path)
-    assert heard(pa.table(bounded.table(f"../bounded/latest/{running.plan.name}"))) == expected
+    run_bounded(runner.plan, spark, stored, place, lambda: 1_000_000)
+    bounded = StreamRunner(runner.plan, spark, broker, tmp_path)
+    assert heard(pa.table(bounded.table(f"../bounded/latest/{runner.plan.name}"))) == expected
 
 
 def deleting(payments: str, limits: str) -> Plan:
@@ -160,7 +160,7 @@ def test_a_key_that_a_compacted_topic_deletes_has_no_version_from_then_on(
     payments, limits = (f"{name}{uuid4().hex[:8]}" for name in ("payments", "limits"))
     for name in (payments, limits):
         broker.create_topic(name, 1, {"retention.ms": "-1"})  # records are of 1970
-    running = Running(deleting(payments, limits), spark, broker, tmp_path)
+    runner = StreamRunner(deleting(payments, limits), spark, broker, tmp_path)
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     versions = [("a", 1_000, 7), ("b", 1_000, 5), ("a", 10_000, None), ("a", 20_000, 9), (None, 30_000, None)]
     for device, since, most in versions:
@@ -170,36 +170,36 @@ def test_a_key_that_a_compacted_topic_deletes_has_no_version_from_then_on(
     paid = [reading(device, at) for at in (5_000, 10_000, 15_000, 25_000) for device in "ab"]
     send(broker, payments, [*paid, reading("c", 100_000)])
     send(broker, limits, [{"device": "c", "since": 100_000, "most": 1}])
-    running.until_read(15)
+    runner.run_until_read(15)
     held = {"a": [7, None, None, 9], "b": [5, 5, 5, 5]}
     expected = [(d, at, held[d][n]) for d in "ab" for n, at in enumerate((5_000, 10_000, 15_000, 25_000))]
     question = 'SELECT device, "at", most FROM found ORDER BY ALL'
-    assert asked(question, found=running.table(f"panes/{running.plan.name}")) == expected
-    assert running.table(f"quarantine/{limits}").column("reason").to_pylist() == ["no_value"]
+    assert query_duckdb(question, found=runner.table(f"panes/{runner.plan.name}")) == expected
+    assert runner.table(f"quarantine/{limits}").column("reason").to_pylist() == ["no_value"]
     stored = UnionSource(
         tuple(TopicSource(spark, topic, BrokerAccess(broker.bootstrap)) for topic in (payments, limits))
     )
     place = BoundedRunConfig(tmp_path / "bounded", tmp_path / "bounded", 4)
-    run_bounded(running.plan, spark, stored, place, lambda: 1_000_000)
-    again = Running(running.plan, spark, broker, tmp_path).table(f"../bounded/panes/{running.plan.name}")
-    assert asked(question, found=again) == [*expected, ("c", 100_000, 1)]
+    run_bounded(runner.plan, spark, stored, place, lambda: 1_000_000)
+    again = StreamRunner(runner.plan, spark, broker, tmp_path).table(f"../bounded/panes/{runner.plan.name}")
+    assert query_duckdb(question, found=again) == [*expected, ("c", 100_000, 1)]
 
 
 def test_the_slower_topic_holds_the_watermark_back(
     spark: "SparkSession", broker: LocalBroker, topics: tuple[str, str], tmp_path: Path
 ) -> None:
     readings, calls = topics
-    running = Running(plan_over(readings, calls), spark, broker, tmp_path)
+    runner = StreamRunner(plan_over(readings, calls), spark, broker, tmp_path)
     send(broker, readings, [reading("a", 100_000)])
-    running.until_read(1)
+    runner.run_until_read(1)
     send(broker, readings, [reading("a", 1_000)])
-    running.until_read(2)
+    runner.run_until_read(2)
     send(broker, calls, [call(1, "a", 60_000, 1)])
-    running.until_read(3)
-    assert running.progress.outcomes[-1].watermark.value == 55_000
+    runner.run_until_read(3)
+    assert runner.progress.outcomes[-1].watermark.value == 55_000
     send(broker, calls, [call(2, "a", 44_000, 1), call(3, "a", 45_000, 1)])
-    running.until_read(5)
-    late = running.table(f"late/{running.plan.name}").to_pylist()
+    runner.run_until_read(5)
+    late = runner.table(f"late/{runner.plan.name}").to_pylist()
     assert [(row["topic"], row["offset"], row["missed_by_ms"]) for row in late] == [
         (calls, 1, 5_000),
         (calls, 2, 5_000),
@@ -273,24 +273,24 @@ def test_fields_of_one_name_and_two_types_are_each_what_their_contract_says(
             checks=(RowCheck("seen", "at < 0", "warn"), RowCheck("named", "id LIKE 'x%'", "quarantine")),
         ),
     )  # fmt: skip
-    running = Running(
+    runner = StreamRunner(
         validate_plan(Plan(f"sales_{auctions}", sources, (sold, counted))), spark, broker, tmp_path
     )
     for half in range(2):
         # The second half brings the whole first half again.
         send(broker, auctions, rows[: 5 + 4 * half])
         send(broker, bids, offers[: 20 + 20 * half])
-        running.until_read(25 + 49 * half)
+        runner.run_until_read(25 + 49 * half)
     records = {"auctions": pa.Table.from_pylist(rows), "bids": pa.Table.from_pylist(offers)}
-    log = running.table(f"panes/sold_{auctions}")
+    log = runner.table(f"panes/sold_{auctions}")
     standing = (
         "SELECT auction, seller, bid, price FROM log GROUP BY ALL HAVING sum(if(kind = 'insert', 1, -1)) > 0"
     )
-    assert asked(f"{standing} ORDER BY ALL", log=log) == asked(SOLD, **records)
-    found = running.table(f"latest/counted_{auctions}")
-    shown = asked("SELECT epoch_ms(window_start), n, offered FROM found ORDER BY ALL", found=found)
-    assert shown == asked(COUNTED, **records)
-    reasons = {topic: running.table(f"quarantine/{topic}").column("reason").to_pylist() for topic in topics}
+    assert query_duckdb(f"{standing} ORDER BY ALL", log=log) == query_duckdb(SOLD, **records)
+    found = runner.table(f"latest/counted_{auctions}")
+    shown = query_duckdb("SELECT epoch_ms(window_start), n, offered FROM found ORDER BY ALL", found=found)
+    assert shown == query_duckdb(COUNTED, **records)
+    reasons = {topic: runner.table(f"quarantine/{topic}").column("reason").to_pylist() for topic in topics}
     assert reasons == {auctions: ["check:few"] * 2, bids: ["check:named"] * 12}
 
 

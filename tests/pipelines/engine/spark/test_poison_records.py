@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from tests.pipelines.engine.spark.stream_runner import Running, send
+from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 from tests.pipelines.engine.spark.test_live_stream import (
     TEN_SECONDS,
-    asked,
-    expected,
-    ledger,
-    plan_over,
-    readings,
-    values,
+    build_plan,
+    expect_windows,
+    list_windows,
+    make_readings,
+    query_duckdb,
+    sum_accounts,
 )
 
 from penstock.engine.definition.user_functions import combiner_ref
@@ -62,8 +62,8 @@ class Broken:
     def __init__(self, where: str) -> None:
         self.where = where
 
-    def add(self, values: pa.Table, groups: np.ndarray, count: int) -> pa.Array:
-        temperatures = values.column(0)
+    def add(self, list_windows: pa.Table, groups: np.ndarray, count: int) -> pa.Array:
+        temperatures = list_windows.column(0)
         poisoned = pc.any(pc.equal(temperatures, POISON)).as_py()
         if poisoned and self.where == "add":
             raise ArithmeticError("cannot add it")
@@ -102,7 +102,7 @@ def combined(where: str) -> "Any":
 
 
 @dataclass
-class Guarded(Running):
+class Guarded(StreamRunner):
     """A stream that may set one record aside."""
 
     poison_limit: int = 1
@@ -128,15 +128,17 @@ def topic(broker: LocalBroker) -> str:
 def test_the_record_is_set_aside_with_its_address_and_all_others_count(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path, change: Any, said: str
 ) -> None:
-    running = Guarded(change(plan_over(topic, fixed("10 seconds"))), spark, broker, tmp_path)
-    good, poison = readings(300, seed=1), {"device": "d1", "at": 5_000, "temperature": POISON}
+    runner = Guarded(change(build_plan(topic, fixed("10 seconds"))), spark, broker, tmp_path)
+    good, poison = make_readings(300, seed=1), {"device": "d1", "at": 5_000, "temperature": POISON}
     send(broker, topic, good[:150])
     send(broker, topic, [*good[150:170], poison, *good[170:]], partition=1)
-    running.until_read(301)
-    assert values(running.table(f"latest/{running.plan.name}")) == expected(good, TEN_SECONDS, 10_000)
-    assert ledger(running, "read", "folded", "quarantined") == [(301, 300, 1)]
-    ((partition, offset, reason),) = asked(
-        'SELECT partition, "offset", reason FROM q', q=running.table(f"quarantine/{topic}")
+    runner.run_until_read(301)
+    assert list_windows(runner.table(f"latest/{runner.plan.name}")) == expect_windows(
+        good, TEN_SECONDS, 10_000
+    )
+    assert sum_accounts(runner, "read", "folded", "quarantined") == [(301, 300, 1)]
+    ((partition, offset, reason),) = query_duckdb(
+        'SELECT partition, "offset", reason FROM q', q=runner.table(f"quarantine/{topic}")
     )
     assert (partition, offset) == (1, 20)
     assert said in reason
@@ -146,19 +148,19 @@ def test_the_record_is_set_aside_with_its_address_and_all_others_count(
 def test_more_than_may_be_set_aside_stop_the_stream_and_nothing_of_the_batch_is_written(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
-    plan = stepped(ApplyStep(function_ref(breaking)))(plan_over(topic, fixed("10 seconds")))
-    running = Guarded(plan, spark, broker, tmp_path)
+    plan = stepped(ApplyStep(function_ref(breaking)))(build_plan(topic, fixed("10 seconds")))
+    runner = Guarded(plan, spark, broker, tmp_path)
     poison = {"device": "d1", "at": 5_000, "temperature": POISON}
-    send(broker, topic, [*readings(20, seed=2), poison, poison])
+    send(broker, topic, [*make_readings(20, seed=2), poison, poison])
     with pytest.raises(Exception, match=r"user code failed on more than 1 records, the last in batch 0"):
-        running.until_read(22)
-    assert running.progress.outcomes == []
+        runner.run_until_read(22)
+    assert runner.progress.outcomes == []
 
 
 def test_a_sum_that_outgrows_its_column_stops_its_stream_with_a_sentence_and_no_other(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
-    plan = plan_over(topic, fixed("10 seconds"))
+    plan = build_plan(topic, fixed("10 seconds"))
     great = stepped(SqlStep(f"SELECT *, {2**62}L AS great FROM input"))(plan)
     summed = AggregateOutput("greatest", Sum("great"))
     great = replace(
@@ -170,7 +172,7 @@ def test_a_sum_that_outgrows_its_column_stops_its_stream_with_a_sentence_and_no_
     send(broker, topic, good)
     stopped, other = (Guarded(each, spark, broker, tmp_path / each.name) for each in (great, plan))
     with pytest.raises(SumOverflowError, match="greatest of a window exceeds what its column"):
-        stopped.until_read(4)
+        stopped.run_until_read(4)
     assert stopped.progress.outcomes == []
-    other.until_read(4)
-    assert values(other.table(f"latest/{plan.name}")) == expected(good, TEN_SECONDS, 10_000)
+    other.run_until_read(4)
+    assert list_windows(other.table(f"latest/{plan.name}")) == expect_windows(good, TEN_SECONDS, 10_000)

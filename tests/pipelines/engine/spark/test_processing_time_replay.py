@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from tests.pipelines.engine.spark.stream_runner import send
-from tests.pipelines.engine.spark.test_live_stream import asked, plan_over, readings
-from tests.pipelines.engine.spark.test_replay import Life, send_more
+from tests.pipelines.engine.spark.test_live_stream import build_plan, make_readings, query_duckdb
+from tests.pipelines.engine.spark.test_replay import ReplayRunner, send_to_both_partitions
 
 from penstock.engine.errors import DefinitionError, ReplayError
 from penstock.engine.history.bounded_run import run_bounded
@@ -40,53 +40,53 @@ WINDOWS = {
 STARTS = {"sliding": "[clock - clock % 5000 - 5000, clock - clock % 5000]"}
 
 
-def life_over(window: Window, spark: "SparkSession", broker: LocalBroker, folder: Path) -> Life:
+def life_over(window: Window, spark: "SparkSession", broker: LocalBroker, folder: Path) -> ReplayRunner:
     topic = f"clocked{uuid4().hex[:8]}"
     broker.create_topic(topic, 2)
-    return Life(plan_over(topic, window), spark, broker, folder)
+    return ReplayRunner(build_plan(topic, window), spark, broker, folder)
 
 
-def reads_at(life: Life, moment: int, sent: list[tuple[int, dict[str, Any]]]) -> None:
+def reads_at(runner: ReplayRunner, moment: int, sent: list[tuple[int, dict[str, Any]]]) -> None:
     """Send some records and have the stream read them at a moment."""
-    life.clock = START + moment
-    records = readings(MANY, seed=moment)
-    sent += [(life.clock, record) for record in records]
-    send_more(life, records)
-    life.until_read(len(sent))
+    runner.clock = START + moment
+    records = make_readings(MANY, seed=moment)
+    sent += [(runner.clock, record) for record in records]
+    send_to_both_partitions(runner, records)
+    runner.run_until_read(len(sent))
 
 
-def found(life: Life) -> list[tuple[Any, ...]]:
+def found(runner: ReplayRunner) -> list[tuple[Any, ...]]:
     """Every window with its values."""
     columns = "device, window_start, window_end, n, measured, total, most, average"
-    return asked(f"SELECT {columns} FROM t ORDER BY ALL", t=life.table(f"latest/{life.plan.name}"))
+    return query_duckdb(f"SELECT {columns} FROM t ORDER BY ALL", t=runner.table(f"latest/{runner.plan.name}"))
 
 
 @pytest.mark.parametrize("name", WINDOWS)
 def test_windows_are_what_they_were_after_a_replay_while_records_flow(
     name: str, spark: "SparkSession", broker: LocalBroker, tmp_path: Path
 ) -> None:
-    life = life_over(WINDOWS[name], spark, broker, tmp_path)
+    runner = life_over(WINDOWS[name], spark, broker, tmp_path)
     sent: list[tuple[int, dict[str, Any]]] = []
     for moment in MOMENTS[:-1]:
-        reads_at(life, moment, sent)
-    replay = life.replay(life.topic())
+        reads_at(runner, moment, sent)
+    replay = runner.prepare_replay(runner.topic_source())
     replay.run_history()
-    reads_at(life, MOMENTS[-1], sent)
-    before = found(life)
-    unread = readings(MANY, seed=99)
-    send(life.broker, life.plan.sources[0].name, unread)
-    life.clock = START + 41_000
-    life.finish(replay)
-    sent += [(life.clock, record) for record in unread]
+    reads_at(runner, MOMENTS[-1], sent)
+    before = found(runner)
+    unread = make_readings(MANY, seed=99)
+    send(runner.broker, runner.plan.sources[0].name, unread)
+    runner.clock = START + 41_000
+    runner.finish_replay(replay)
+    sent += [(runner.clock, record) for record in unread]
     if name in STARTS:
-        assert found(life) == by_clock(sent, STARTS[name])
+        assert found(runner) == by_clock(sent, STARTS[name])
     else:
-        assert [row for row in found(life) if row in before] == before
-    after = found(life)
-    again = life.replay(life.topic(), "and again")
+        assert [row for row in found(runner) if row in before] == before
+    after = found(runner)
+    again = runner.prepare_replay(runner.topic_source(), "and again")
     again.run_history()
-    life.finish(again)
-    assert found(life) == after, "a replay of a replay"
+    runner.finish_replay(again)
+    assert found(runner) == after, "a replay of a replay"
 
 
 def by_clock(sent: list[tuple[int, dict[str, Any]]], starts: str) -> list[tuple[Any, ...]]:
@@ -95,7 +95,7 @@ def by_clock(sent: list[tuple[int, dict[str, Any]]], starts: str) -> list[tuple[
     placed = f"SELECT *, unnest({starts}) AS w FROM sent"
     times = "to_timestamp(w / 1000), to_timestamp((w + 10000) / 1000)"
     table = pa.Table.from_pylist([{**record, "clock": clock} for clock, record in sent])
-    return asked(
+    return query_duckdb(
         f"SELECT device, {times}, {measures} FROM ({placed}) GROUP BY device, w ORDER BY ALL", sent=table
     )
 
@@ -103,15 +103,15 @@ def by_clock(sent: list[tuple[int, dict[str, Any]]], starts: str) -> list[tuple[
 def test_what_was_read_by_nobody_at_a_known_moment_is_refused(
     spark: "SparkSession", broker: LocalBroker, tmp_path: Path
 ) -> None:
-    life = life_over(Fixed(10_000, time="processing"), spark, broker, tmp_path)
-    reads_at(life, 0, [])
-    ledger = tmp_path / "warehouse" / "ledger" / life.plan.name
+    runner = life_over(Fixed(10_000, time="processing"), spark, broker, tmp_path)
+    reads_at(runner, 0, [])
+    ledger = tmp_path / "warehouse" / "ledger" / runner.plan.name
     forget_first_rows(ledger)
     with pytest.raises(ReplayError, match=r"its ledger does not record when .* was read from offset 0 to"):
-        life.replay(life.topic())
+        runner.prepare_replay(runner.topic_source())
     config = BoundedRunConfig(tmp_path / "b", tmp_path / "w")
     with pytest.raises(DefinitionError, match="penstock stream replay"):
-        run_bounded(life.plan, spark, SourceFromOffsets(life.topic(), {}), config, lambda: START)
+        run_bounded(runner.plan, spark, SourceFromOffsets(runner.topic_source(), {}), config, lambda: START)
 
 
 def forget_first_rows(ledger: Path) -> None:

@@ -1,4 +1,4 @@
-"""A stream's history run again while it goes on, and put in the place of what it wrote: compared with DuckDB."""
+"""A replay of a live stream replaces its tables; they match DuckDB."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,14 +10,14 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from deltalake import DeltaTable
-from tests.pipelines.engine.spark.stream_runner import Progress, Running, reads_from, send
+from tests.pipelines.engine.spark.stream_runner import Progress, StreamRunner, send, set_s3a_options
 from tests.pipelines.engine.spark.test_live_stream import (
     TEN_SECONDS,
-    asked,
-    expected,
-    plan_over,
-    readings,
-    values,
+    build_plan,
+    expect_windows,
+    list_windows,
+    make_readings,
+    query_duckdb,
 )
 
 from penstock.core.kafka_client import BrokerAccess
@@ -47,116 +47,116 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 BAD = [b"{", b"no reading"]
 
 
-class Life(Running):
-    """A stream as a host keeps it: in the folder that its last replay made."""
+class ReplayRunner(StreamRunner):
+    """Runs a stream in the folder of its last replay, as a host does."""
 
     @property
-    def streams(self) -> Path:
+    def streams_folder(self) -> Path:
         return self.folder / "streams"
 
     def start(self, *, reading: bool = True) -> LiveStream:
         self.epoch += 1
-        refuse_unfinished_switch(self.streams, self.plan.name)
-        place = resolve_stream_folder(self.streams, self.plan.name)
+        refuse_unfinished_switch(self.streams_folder, self.plan.name)
+        folder = resolve_stream_folder(self.streams_folder, self.plan.name)
         config = StreamConfig(BrokerAccess(self.broker.bootstrap), self.warehouse)
-        right = WriteFence(self.plan.name, self.epoch, lambda: True)
+        fence = WriteFence(self.plan.name, self.epoch, lambda: True)
         stream = LiveStream(
-            self.plan, self.session, place, config, right, self.progress.told, lambda: self.clock
+            self.plan, self.session, folder, config, fence, self.progress.record_outcome, lambda: self.clock
         )
         stream.start(reading=reading)
         return stream
 
-    def replay(self, stored: BoundedSource, name: str = "again") -> StreamReplay:
-        places = ReplayPaths(self.streams, self.warehouse, self.plan.name, name)
-        config = BoundedRunConfig(places.replay_folder, places.replay_warehouse, max_records_per_batch=150)
-        return StreamReplay(self.plan, self.session, stored, places, config, lambda: self.clock)
+    def prepare_replay(self, stored: BoundedSource, name: str = "again") -> StreamReplay:
+        paths = ReplayPaths(self.streams_folder, self.warehouse, self.plan.name, name)
+        config = BoundedRunConfig(paths.replay_folder, paths.replay_warehouse, max_records_per_batch=150)
+        return StreamReplay(self.plan, self.session, stored, paths, config, lambda: self.clock)
 
-    def finish(self, replay: StreamReplay) -> int:
+    def finish_replay(self, replay: StreamReplay) -> int:
         self.epoch += 1
         return replay.finish_and_switch(WriteFence(self.plan.name, self.epoch, lambda: True)).batch_id
 
-    def topic(self) -> TopicSource:
+    def topic_source(self) -> TopicSource:
         return TopicSource(self.session, self.plan.sources[0].name, BrokerAccess(self.broker.bootstrap))
 
-    def agrees_with(self, sent: list[dict[str, Any]], bad: int = len(BAD)) -> None:
-        """Every table says of these records what it would had it read them once."""
-        right = expected(sent, TEN_SECONDS, 10_000)
-        assert values(self.table(f"latest/{self.plan.name}")) == right
-        by_log = asked(
+    def check_tables(self, sent: list[dict[str, Any]], bad: int = len(BAD)) -> None:
+        """Check that every table counts each of these records once."""
+        windows = expect_windows(sent, TEN_SECONDS, 10_000)
+        assert list_windows(self.table(f"latest/{self.plan.name}")) == windows
+        by_log = query_duckdb(
             "SELECT sum(CASE kind WHEN 'insert' THEN n ELSE -n END) FROM panes",
             panes=self.table(f"panes/{self.plan.name}"),
         )
         assert by_log == [(len(sent),)]
-        (account,) = asked(
+        (account,) = query_duckdb(
             "SELECT sum(read), sum(folded), sum(quarantined) FROM l", l=self.table(f"ledger/{self.plan.name}")
         )
         assert account == (len(sent) + bad, len(sent), bad)
         quarantine = self.table(f"quarantine/{self.plan.sources[0].name}")
-        assert asked('SELECT count(*), count(DISTINCT "offset") FROM q', q=quarantine) == [(bad, bad)]
+        assert query_duckdb('SELECT count(*), count(DISTINCT "offset") FROM q', q=quarantine) == [(bad, bad)]
 
 
 @pytest.fixture
-def life(spark: "SparkSession", broker: LocalBroker, tmp_path: Path) -> Life:
+def runner(spark: "SparkSession", broker: LocalBroker, tmp_path: Path) -> ReplayRunner:
     topic = f"replayed{uuid4().hex[:8]}"
     broker.create_topic(topic, 2)
-    return Life(plan_over(topic, fixed("10 seconds")), spark, broker, tmp_path)
+    return ReplayRunner(build_plan(topic, fixed("10 seconds")), spark, broker, tmp_path)
 
 
-def send_more(life: Life, records: list[Any]) -> None:
+def send_to_both_partitions(runner: ReplayRunner, records: list[Any]) -> None:
     half = len(records) // 2
-    send(life.broker, life.plan.sources[0].name, records[:half])
-    send(life.broker, life.plan.sources[0].name, records[half:], partition=1)
+    send(runner.broker, runner.plan.sources[0].name, records[:half])
+    send(runner.broker, runner.plan.sources[0].name, records[half:], partition=1)
 
 
-def test_a_replay_while_records_flow_replaces_and_counts_nothing_twice(life: Life) -> None:
-    first, second, third = (readings(300, seed) for seed in (1, 2, 3))
-    send(life.broker, life.plan.sources[0].name, BAD)
-    send_more(life, first)
-    stream = life.start()
-    life.progress.wait_for(302, stream)
-    replay = life.replay(life.topic())
+def test_a_replay_during_live_traffic_counts_each_record_once(runner: ReplayRunner) -> None:
+    first, second, third = (make_readings(300, seed) for seed in (1, 2, 3))
+    send(runner.broker, runner.plan.sources[0].name, BAD)
+    send_to_both_partitions(runner, first)
+    stream = runner.start()
+    runner.progress.wait_for(302, stream)
+    replay = runner.prepare_replay(runner.topic_source())
     replay.run_history()
-    send_more(life, second)
-    life.progress.wait_for(602, stream)
+    send_to_both_partitions(runner, second)
+    runner.progress.wait_for(602, stream)
     stream.drain()
-    before = life.progress.outcomes[-1].batch_id
-    versions = DeltaTable(life.folder / "warehouse" / "latest" / life.plan.name).version()
-    assert life.finish(replay) > before
-    assert DeltaTable(life.folder / "warehouse" / "latest" / life.plan.name).version() == versions + 1
-    life.agrees_with(first + second)
-    send_more(life, third)
-    life.until_read(902)
-    life.agrees_with(first + second + third)
+    before = runner.progress.outcomes[-1].batch_id
+    versions = DeltaTable(runner.folder / "warehouse" / "latest" / runner.plan.name).version()
+    assert runner.finish_replay(replay) > before
+    assert DeltaTable(runner.folder / "warehouse" / "latest" / runner.plan.name).version() == versions + 1
+    runner.check_tables(first + second)
+    send_to_both_partitions(runner, third)
+    runner.run_until_read(902)
+    runner.check_tables(first + second + third)
     with pytest.raises(ReplayError, match="it runs from replay again already"):
-        life.replay(life.topic())
+        runner.prepare_replay(runner.topic_source())
 
 
-def test_a_switch_that_was_cut_off_keeps_the_stream_from_starting_until_it_is_finished(
-    life: Life, monkeypatch: pytest.MonkeyPatch
+def test_an_interrupted_switch_blocks_the_stream_until_it_is_finished(
+    runner: ReplayRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sent = readings(200, seed=4)
-    send(life.broker, life.plan.sources[0].name, BAD)
-    send_more(life, sent)
-    life.until_read(202)
-    replay = life.replay(life.topic())
+    sent = make_readings(200, seed=4)
+    send(runner.broker, runner.plan.sources[0].name, BAD)
+    send_to_both_partitions(runner, sent)
+    runner.run_until_read(202)
+    replay = runner.prepare_replay(runner.topic_source())
     replay.run_history()
-    with monkeypatch.context() as patched:
-        patched.setattr(replays, "take_over_table", killed_at(2, replays.take_over_table))
+    with monkeypatch.context() as patch:
+        patch.setattr(replays, "take_over_table", kill_at_call(2, replays.take_over_table))
         with pytest.raises(KeyboardInterrupt):
-            life.finish(replay)
+            runner.finish_replay(replay)
     with pytest.raises(ReplayError, match="replay again was interrupted while it switched"):
-        life.start()
-    again = life.replay(life.topic())
+        runner.start()
+    again = runner.prepare_replay(runner.topic_source())
     again.run_history()
-    life.finish(again)
-    life.agrees_with(sent)
-    more = readings(100, seed=5)
-    send_more(life, more)
-    life.until_read(302)
-    life.agrees_with(sent + more)
+    runner.finish_replay(again)
+    runner.check_tables(sent)
+    more = make_readings(100, seed=5)
+    send_to_both_partitions(runner, more)
+    runner.run_until_read(302)
+    runner.check_tables(sent + more)
 
 
-def killed_at(call: int, really: Callable[..., bool]) -> Callable[..., bool]:
+def kill_at_call(call: int, take_over_table: Callable[..., bool]) -> Callable[..., bool]:
     calls = 0
 
     def take_over(*args: Any, **more: Any) -> bool:
@@ -164,82 +164,89 @@ def killed_at(call: int, really: Callable[..., bool]) -> Callable[..., bool]:
         calls += 1
         if calls == call:
             raise KeyboardInterrupt
-        return really(*args, **more)
+        return take_over_table(*args, **more)
 
     return take_over
 
 
 @pytest.mark.parametrize("where", ["folder", "object store"])
-def test_a_replay_of_what_only_the_archive_still_has(
-    life: Life, spark: "SparkSession", where: str, request: pytest.FixtureRequest
+def test_a_replay_reads_records_that_only_the_archive_has(
+    runner: ReplayRunner, spark: "SparkSession", where: str, request: pytest.FixtureRequest
 ) -> None:
     if where == "object store":
-        life.elsewhere = request.getfixturevalue("bucket")
-        reads_from(spark, life.warehouse)
-    sent = readings(200, seed=6)
-    topic = life.plan.sources[0].name
-    send(life.broker, topic, BAD)
-    send_more(life, sent)
-    life.until_read(202)
+        runner.warehouse_override = request.getfixturevalue("bucket")
+        set_s3a_options(spark, runner.warehouse)
+    sent = make_readings(200, seed=6)
+    topic = runner.plan.sources[0].name
+    send(runner.broker, topic, BAD)
+    send_to_both_partitions(runner, sent)
+    runner.run_until_read(202)
     config = ArchiveConfig(
-        BrokerAccess(life.broker.bootstrap), life.folder / "archive", life.warehouse, batch_interval_ms=0
+        BrokerAccess(runner.broker.bootstrap),
+        runner.folder / "archive",
+        runner.warehouse,
+        batch_interval_ms=0,
     )
-    told = Progress()
+    progress = Progress()
     archive = ArchiveStream(
-        topic, config, WriteFence("archive", 1, lambda: True), told.told, lambda: life.clock
+        topic, config, WriteFence("archive", 1, lambda: True), progress.record_outcome, lambda: runner.clock
     )
     archive.start()
-    wait_until(lambda: told.read == 202, 60, "the archive to have everything")
+    wait_until(lambda: progress.records_read == 202, 60, "the archive of all records")
     archive.drain()
-    admin = AdminClient({"bootstrap.servers": life.broker.bootstrap})
-    (gone,) = admin.delete_records([TopicPartition(topic, 0, 50)]).values()
-    gone.result(10)
-    more = readings(100, seed=7)
-    send_more(life, more)
-    short = life.replay(life.topic(), "short")
+    admin = AdminClient({"bootstrap.servers": runner.broker.bootstrap})
+    (deletion,) = admin.delete_records([TopicPartition(topic, 0, 50)]).values()
+    deletion.result(10)
+    more = make_readings(100, seed=7)
+    send_to_both_partitions(runner, more)
+    incomplete_replay = runner.prepare_replay(runner.topic_source(), "short")
     with pytest.raises(ReplayError, match=r"from offset 0, but the replay starts at 50\. Start earlier"):
-        short.refuse_data_loss()
-    files = open_file_source(spark, life.plan.sources[0], str(life.warehouse / "raw" / topic), "delta")
-    replay = life.replay(ArchiveThenTopicSource(files, life.topic()))
+        incomplete_replay.refuse_data_loss()
+    files = open_file_source(spark, runner.plan.sources[0], str(runner.warehouse / "raw" / topic), "delta")
+    replay = runner.prepare_replay(ArchiveThenTopicSource(files, runner.topic_source()))
     replay.refuse_data_loss()
     replay.run_history()
-    life.finish(replay)
-    life.agrees_with(sent + more)
+    runner.finish_replay(replay)
+    runner.check_tables(sent + more)
     if where == "object store":
         remove_tree(replay._paths.replay_warehouse)
-        life.agrees_with(sent + more)
-        assert not (life.folder / "warehouse").exists()
+        runner.check_tables(sent + more)
+        assert not (runner.folder / "warehouse").exists()
 
 
-def test_a_replay_may_begin_later_and_then_tells_of_nothing_before(life: Life) -> None:
-    sent = readings(200, seed=8)
-    send_more(life, sent)
-    life.until_read(200)
-    topic = life.plan.sources[0].name
-    replay = life.replay(SourceFromOffsets(life.topic(), {f"{topic}/0": 40, f"{topic}/1": 10}))
+def test_a_replay_from_later_offsets_leaves_out_earlier_records(runner: ReplayRunner) -> None:
+    sent = make_readings(200, seed=8)
+    send_to_both_partitions(runner, sent)
+    runner.run_until_read(200)
+    topic = runner.plan.sources[0].name
+    replay = runner.prepare_replay(
+        SourceFromOffsets(runner.topic_source(), {f"{topic}/0": 40, f"{topic}/1": 10})
+    )
     with pytest.raises(ReplayError, match="drop-earlier"):
         replay.refuse_data_loss()
     replay.run_history()
-    life.finish(replay)
+    runner.finish_replay(replay)
     kept = sent[40:100] + sent[110:]
-    assert values(life.table(f"latest/{life.plan.name}")) == expected(kept, TEN_SECONDS, 10_000)
+    assert list_windows(runner.table(f"latest/{runner.plan.name}")) == expect_windows(
+        kept, TEN_SECONDS, 10_000
+    )
 
 
-def test_a_replay_with_other_columns_gives_the_table_these_columns(life: Life) -> None:
-    sent = readings(100, seed=9)
-    send_more(life, sent)
-    life.until_read(100)
-    life.plan = fewer(life.plan)
-    replay = life.replay(life.topic())
+def test_a_replay_changes_the_columns_of_a_table(runner: ReplayRunner) -> None:
+    sent = make_readings(100, seed=9)
+    send_to_both_partitions(runner, sent)
+    runner.run_until_read(100)
+    runner.plan = drop_max_column(runner.plan)
+    replay = runner.prepare_replay(runner.topic_source())
     replay.run_history()
-    life.finish(replay)
-    assert "most" not in life.table(f"latest/{life.plan.name}").column_names
-    send_more(life, sent)
-    life.until_read(200)
-    n = asked("SELECT sum(n) FROM t", t=life.table(f"latest/{life.plan.name}"))
+    runner.finish_replay(replay)
+    assert "most" not in runner.table(f"latest/{runner.plan.name}").column_names
+    send_to_both_partitions(runner, sent)
+    runner.run_until_read(200)
+    n = query_duckdb("SELECT sum(n) FROM t", t=runner.table(f"latest/{runner.plan.name}"))
     assert n == [(200,)]
 
 
-def fewer(plan: Plan) -> Plan:
+def drop_max_column(plan: Plan) -> Plan:
     outputs = tuple(output for output in plan.only_stage.aggregates if output.name != "most")
     return replace(plan, stages=(replace(plan.only_stage, aggregates=outputs),))

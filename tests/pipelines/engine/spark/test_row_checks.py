@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
-from tests.pipelines.engine.spark.stream_runner import Running, send
-from tests.pipelines.engine.spark.test_live_stream import ledger, plan_over, values
+from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
+from tests.pipelines.engine.spark.test_live_stream import build_plan, list_windows, sum_accounts
 
 from penstock.core.waiting import wait_until
 from penstock.engine.batch.intent import OffsetRange
@@ -42,11 +42,11 @@ RECORDS: list[Any] = [
 ]
 
 
-def checked(plan: Plan, *checks: RowCheck) -> Plan:
+def add_checks(plan: Plan, *checks: RowCheck) -> Plan:
     return replace(plan, sources=(replace(plan.sources[0], checks=checks),))
 
 
-def reading(spark: "SparkSession", plan: Plan, records: list[Any]) -> SparkBatchInput:
+def make_batch_input(spark: "SparkSession", plan: Plan, records: list[Any]) -> SparkBatchInput:
     sent = [r if r is None or isinstance(r, bytes) else json.dumps(r).encode() for r in records]
     rows = [(None, value, "t", 0, offset, None) for offset, value in enumerate(sent)]
     stage = compile_stage(
@@ -60,17 +60,17 @@ FAR_AHEAD = 253_000_000_000_000
 """An event time of the year 9987, of which 40,000 are more than a sum can hold."""
 
 
-def summing_times() -> Plan:
-    plan = plan_over("t", fixed("10 seconds"))
+def build_time_sum_plan() -> Plan:
+    plan = build_plan("t", fixed("10 seconds"))
     return replace(
         plan, stages=(replace(plan.only_stage, aggregates=(AggregateOutput("total", sum_("at")),)),)
     )
 
 
-IN_ORDER = plan_over("t", Tumbling(CountPolicy(2)), lateness=0)
+IN_ORDER = build_plan("t", Tumbling(CountPolicy(2)), lateness=0)
 PLANS = [
-    plan_over("t", fixed("10 seconds")),
-    plan_over("t", fixed("10 seconds"), (SqlStep("SELECT * FROM input WHERE at != 6"),)),
+    build_plan("t", fixed("10 seconds")),
+    build_plan("t", fixed("10 seconds"), (SqlStep("SELECT * FROM input WHERE at != 6"),)),
     replace(IN_ORDER, stages=(replace(IN_ORDER.only_stage, trigger=Default()),)),
 ]
 
@@ -80,7 +80,7 @@ PLANS = [
 def test_what_records_break_is_counted_and_set_aside_in_one_pass(
     spark: "SparkSession", plan: Plan, kept: bool
 ) -> None:
-    read = reading(spark, checked(plan, WARM, KNOWN, EARLY), RECORDS)
+    read = make_batch_input(spark, add_checks(plan, WARM, KNOWN, EARLY), RECORDS)
     partials = (
         read.compute_remote_partials()[read.stage.plan.name].fetch() if kept else read.compute_partials()
     )
@@ -98,15 +98,15 @@ def test_what_records_break_is_counted_and_set_aside_in_one_pass(
 
 
 def test_a_check_that_cannot_tell_breaks_nothing(spark: "SparkSession") -> None:
-    plan = checked(PLANS[0], RowCheck("null", "temperature > 1 AND NULL", "quarantine"))
-    read = reading(spark, plan, RECORDS)
+    plan = add_checks(PLANS[0], RowCheck("null", "temperature > 1 AND NULL", "quarantine"))
+    read = make_batch_input(spark, plan, RECORDS)
     read.compute_partials()
     assert read.count_failed_checks().num_rows == 0
 
 
 @pytest.mark.parametrize("action", ["quarantine", "warn"])
 def test_each_input_has_checks_of_its_own(spark: "SparkSession", action: CheckAction) -> None:
-    plan = checked(PLANS[0], replace(KNOWN, action=action))
+    plan = add_checks(PLANS[0], replace(KNOWN, action=action))
     other = replace(plan.sources[0], name="u", origin=TopicOrigin("u"), checks=(WARM,))
     both = replace(
         plan, sources=(*plan.sources, other), stages=(replace(plan.only_stage, inputs=("t", "u")),)
@@ -126,16 +126,18 @@ def test_each_input_has_checks_of_its_own(spark: "SparkSession", action: CheckAc
 
 
 def test_values_that_are_set_aside_break_no_sum(spark: "SparkSession") -> None:
-    plan = checked(summing_times(), RowCheck("far", "at >= 100000", "quarantine"))
+    plan = add_checks(build_time_sum_plan(), RowCheck("far", "at >= 100000", "quarantine"))
     far = [{"device": "z", "at": FAR_AHEAD + n % 10} for n in range(40_000)]
-    partials = reading(spark, plan, [*far, {"device": "a", "at": 5}]).compute_partials().to_pylist()
+    partials = make_batch_input(spark, plan, [*far, {"device": "a", "at": 5}]).compute_partials().to_pylist()
     assert [(row["_fate"], row["_counted"]) for row in partials if row["_fate"]] == [("quarantined", 40_000)]
     assert [row["total_sum"] for row in partials if not row["_fate"]] == [5]
 
 
 def test_a_time_that_is_no_time_ends_no_session(spark: "SparkSession") -> None:
     records = [{"device": "a", "at": at} for at in (5, 2**63 - 1)]
-    partials = reading(spark, plan_over("t", Sessions(3_000)), records).compute_partials().to_pylist()
+    partials = (
+        make_batch_input(spark, build_plan("t", Sessions(3_000)), records).compute_partials().to_pylist()
+    )
     assert sorted((row["_fate"] or "", row["_counted"], row["piece_end"]) for row in partials) == [
         ("", 1, 3_005),
         ("quarantined", 1, None),
@@ -148,21 +150,21 @@ def test_a_stream_stops_before_a_batch_that_it_must_not_take_and_goes_on_when_it
 ) -> None:
     topic = f"checked{uuid4().hex[:8]}"
     broker.create_topic(topic, 1)
-    plan = checked(plan_over(topic, fixed("10 seconds")), WARM, KNOWN, EARLY)
-    running = Running(plan, spark, broker, tmp_path)
+    plan = add_checks(build_plan(topic, fixed("10 seconds")), WARM, KNOWN, EARLY)
+    runner = StreamRunner(plan, spark, broker, tmp_path)
     send(broker, topic, RECORDS)
-    running.until_read(6)
+    runner.run_until_read(6)
     send(broker, topic, [{"device": "a", "at": 50_000 + n, "temperature": 1.0} for n in range(3)])
-    stopped = running.start()
+    stopped = runner.start()
     wait_until(lambda: stopped.failure() is not None, 60, "the check to stop the stream")
     stopped.drain()
     assert f"2 records of {topic} fail the check 'early'" in str(stopped.failure())
     assert f"which stops the stream: {topic}/0 offset 7" in str(stopped.failure())
-    assert ledger(running, "read", "quarantined") == [(6, 3)]
-    running.plan = checked(plan, WARM, KNOWN, replace(EARLY, action="warn"))
-    running.until_read(9)
-    assert ledger(running, "read", "folded", "quarantined") == [(9, 6, 3)]
-    told = running.table(f"checks/{plan.name}").sort_by("batch_id")
+    assert sum_accounts(runner, "read", "quarantined") == [(6, 3)]
+    runner.plan = add_checks(plan, WARM, KNOWN, replace(EARLY, action="warn"))
+    runner.run_until_read(9)
+    assert sum_accounts(runner, "read", "folded", "quarantined") == [(9, 6, 3)]
+    told = runner.table(f"checks/{plan.name}").sort_by("batch_id")
     found = [(row["check"], row["action"], row["records"]) for row in told.to_pylist()]
     assert found == [("warm", "warn", 2), ("known", "quarantine", 1), ("early", "warn", 2)]
-    assert len(values(running.table(f"latest/{plan.name}"))) == 3
+    assert len(list_windows(runner.table(f"latest/{plan.name}"))) == 3

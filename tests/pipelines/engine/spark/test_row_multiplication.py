@@ -8,8 +8,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from tests.pipelines.engine.spark.stream_runner import Running, send
-from tests.pipelines.engine.spark.test_live_stream import FOREVER, asked, ledger
+from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
+from tests.pipelines.engine.spark.test_live_stream import FOREVER, query_duckdb, sum_accounts
 
 from penstock.engine.plan import (
     AggregateOutput,
@@ -67,7 +67,7 @@ def test_each_row_counts_in_its_windows_and_each_record_once_in_the_accounts(
         repeatedly(after_count(1)), FOREVER, sinks=(LatestValues("tags"),),
     )  # fmt: skip
     plan = Plan(f"of_{topic}", (PlanSource(topic, TopicOrigin(topic), COLUMNS, "at"),), (stage,))
-    running = Running(plan, spark, broker, tmp_path)
+    runner = StreamRunner(plan, spark, broker, tmp_path)
     chance = random.Random(3)
     sent = [
         {
@@ -78,14 +78,14 @@ def test_each_row_counts_in_its_windows_and_each_record_once_in_the_accounts(
     ]
     send(broker, topic, [*sent[:150], b"broken"], 0)
     send(broker, topic, sent[150:], 1)
-    running.until_read(401)
+    runner.run_until_read(401)
     shown = "SELECT tag, epoch_ms(window_start), n FROM found ORDER BY ALL"
     starts = """range("at" - "at" % 4000, "at" - 10000, -4000)"""
     placed = f'SELECT tag, unnest({starts}) AS w FROM (SELECT "at", unnest(tags) AS tag FROM sent)'
     expected = f"SELECT tag, w, count(1) FROM ({placed}) WHERE tag != 'dull' GROUP BY ALL ORDER BY ALL"
-    assert asked(shown, found=running.table("latest/tags")) == asked(
+    assert query_duckdb(shown, found=runner.table("latest/tags")) == query_duckdb(
         expected, sent=pa.Table.from_pylist(sent)
     )
     interesting = sum(any(tag != "dull" for tag in record["tags"]) for record in sent)
-    accounts = ledger(running, "read", "folded", "quarantined", "filtered", "late")
+    accounts = sum_accounts(runner, "read", "folded", "quarantined", "filtered", "late")
     assert accounts == [(401, interesting, 1, 400 - interesting, 0)]

@@ -8,7 +8,7 @@ from uuid import uuid4
 import duckdb
 import pyarrow as pa
 import pytest
-from tests.pipelines.engine.spark.stream_runner import Running, send
+from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 
 from penstock.engine.plan import AggregateOutput, Column, Plan, PlanSource, TopicOrigin, WatermarkStrategy
 from penstock.engine.plan.stages import AccumulationMode, Stage
@@ -90,9 +90,9 @@ def asked(sql: str, **tables: pa.Table) -> list[tuple[Any, ...]]:
     return connection.sql(sql).fetchall()
 
 
-def latest(running: Running) -> list[tuple[Any, ...]]:
+def latest(runner: StreamRunner) -> list[tuple[Any, ...]]:
     columns = "device, epoch_ms(window_start), epoch_ms(window_end), n, total"
-    return asked(f"SELECT {columns} FROM t ORDER BY ALL", t=running.table(f"latest/{running.plan.name}"))
+    return asked(f"SELECT {columns} FROM t ORDER BY ALL", t=runner.table(f"latest/{runner.plan.name}"))
 
 
 @pytest.fixture
@@ -106,28 +106,28 @@ def topic(broker: LocalBroker) -> str:
 def test_sessions_merge_as_records_come_and_across_restarts(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path, accumulation: AccumulationMode
 ) -> None:
-    running = Running(plan_over(topic, Sessions(3000), accumulation), spark, broker, tmp_path)
+    runner = StreamRunner(plan_over(topic, Sessions(3000), accumulation), spark, broker, tmp_path)
     first, second = walks(150, seed=1), walks(150, seed=2)
     send(broker, topic, first)
-    running.until_read(150)
+    runner.run_until_read(150)
     send(broker, topic, second, partition=1)
-    running.until_read(300)
-    assert latest(running) == asked(SESSIONS, sent=pa.Table.from_pylist(first + second))
+    runner.run_until_read(300)
+    assert latest(runner) == asked(SESSIONS, sent=pa.Table.from_pylist(first + second))
 
 
 def test_what_sessions_took_back_and_put_in_adds_up_to_what_was_sent(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
-    running = Running(plan_over(topic, Sessions(3000), "retracting"), spark, broker, tmp_path)
+    runner = StreamRunner(plan_over(topic, Sessions(3000), "retracting"), spark, broker, tmp_path)
     sent = walks(200, seed=3)
     for begin in range(0, 200, 50):
         send(broker, topic, sent[begin : begin + 50])
-        running.until_read(begin + 50)
+        runner.run_until_read(begin + 50)
     standing = "device, epoch_ms(window_start), epoch_ms(window_end)"
     sign = "CASE kind WHEN 'insert' THEN 1 ELSE -1 END"
     summed = f"""SELECT {standing}, sum({sign} * n), sum({sign} * total) FROM panes
                  GROUP BY ALL HAVING sum({sign}) > 0 ORDER BY ALL"""
-    found = asked(summed, panes=running.table(f"panes/{running.plan.name}"))
+    found = asked(summed, panes=runner.table(f"panes/{runner.plan.name}"))
     assert found == asked(SESSIONS, sent=pa.Table.from_pylist(sent))
 
 
@@ -135,13 +135,13 @@ def test_a_late_record_is_written_down_with_the_session_that_refused_it(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
     plan = plan_over(topic, Sessions(3000), "accumulating", after_watermark(), lateness=2_000)
-    running = Running(plan, spark, broker, tmp_path)
+    runner = StreamRunner(plan, spark, broker, tmp_path)
     for partition in (0, 1):
         send(broker, topic, [{"device": "a", "at": 30_000, "steps": 1}], partition)
-    running.until_read(2)
+    runner.run_until_read(2)
     send(broker, topic, [{"device": "a", "at": at, "steps": 2} for at in (19_000, 20_500, 29_000)])
-    running.until_read(5)
-    late = running.table(f"late/{plan.name}")
+    runner.run_until_read(5)
+    late = runner.table(f"late/{plan.name}")
     told = '"offset", epoch_ms(window_start), epoch_ms(window_end), reason, missed_by_ms'
     assert asked(f"SELECT {told} FROM late ORDER BY ALL", late=late) == [
         (1, 19_000, 23_500, "closed", 3_500),
@@ -153,16 +153,16 @@ def test_a_window_of_processing_time_takes_what_comes_while_it_lasts(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
     plan = plan_over(topic, Fixed(10_000, time="processing"), "accumulating", after_watermark(), lateness=0)
-    running = Running(plan, spark, broker, tmp_path)
+    runner = StreamRunner(plan, spark, broker, tmp_path)
     sent = walks(90, seed=4)
     for number, clock in enumerate((1_000_000, 1_004_000, 1_011_000)):
-        running.clock = clock
+        runner.clock = clock
         send(broker, topic, sent[number * 30 : number * 30 + 30])
-        running.until_read(number * 30 + 30)
+        runner.run_until_read(number * 30 + 30)
     expected = (
         """SELECT device, 1000000, 1010000, count(1), sum(steps) FROM sent GROUP BY device ORDER BY ALL"""
     )
-    assert latest(running) == asked(expected, sent=pa.Table.from_pylist(sent[:60]))
+    assert latest(runner) == asked(expected, sent=pa.Table.from_pylist(sent[:60]))
 
 
 ORDERED = """
@@ -170,9 +170,9 @@ ORDERED = """
 """
 
 
-def in_order(running: Running) -> list[tuple[Any, ...]]:
+def in_order(runner: StreamRunner) -> list[tuple[Any, ...]]:
     columns = "device, window_number, epoch_ms(window_start), epoch_ms(window_end), n, total"
-    return asked(f"SELECT {columns} FROM t ORDER BY ALL", t=running.table(f"latest/{running.plan.name}"))
+    return asked(f"SELECT {columns} FROM t ORDER BY ALL", t=runner.table(f"latest/{runner.plan.name}"))
 
 
 def numbered(records: list[dict[str, Any]]) -> pa.Table:
@@ -183,16 +183,16 @@ def test_each_record_is_in_one_tumbling_window_of_its_key_across_restarts(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
     plan = plan_over(topic, Tumbling(CountPolicy(4)), "accumulating", Default(), lateness=0)
-    running = Running(plan, spark, broker, tmp_path)
+    runner = StreamRunner(plan, spark, broker, tmp_path)
     sent = walks(200, seed=5)
     send(broker, topic, sent[:90])
-    running.until_read(90)
+    runner.run_until_read(90)
     send(broker, topic, sent[90:])
-    running.until_read(200)
+    runner.run_until_read(200)
     expected = f"""
         SELECT device, CAST(floor(place / 4) AS BIGINT) AS number, min("at"), max("at") + 1, count(1), sum(steps)
         FROM ({ORDERED}) GROUP BY device, number HAVING count(1) = 4 ORDER BY ALL"""
-    assert in_order(running) == asked(expected, sent=numbered(sent))
+    assert in_order(runner) == asked(expected, sent=numbered(sent))
 
 
 def test_a_sliding_window_of_the_last_records_is_shown_after_each_few(
@@ -200,12 +200,12 @@ def test_a_sliding_window_of_the_last_records_is_shown_after_each_few(
 ) -> None:
     window = SlidingOrder(CountPolicy(5), CountPolicy(2))
     plan = plan_over(topic, window, "accumulating", Default(), lateness=0)
-    running = Running(plan, spark, broker, tmp_path)
+    runner = StreamRunner(plan, spark, broker, tmp_path)
     sent = walks(200, seed=6)
     send(broker, topic, [*sent[:111], b"broken"])
-    running.until_read(112)
+    runner.run_until_read(112)
     send(broker, topic, sent[111:])
-    running.until_read(201)
+    runner.run_until_read(201)
     held = "PARTITION BY device ORDER BY place ROWS BETWEEN 4 PRECEDING AND CURRENT ROW"
     expected = f"""
         SELECT device, CAST(floor(place / 2) AS BIGINT), least, most + 1, held, total FROM (
@@ -213,5 +213,5 @@ def test_a_sliding_window_of_the_last_records_is_shown_after_each_few(
                    count(1) OVER ({held}) AS held, sum(steps) OVER ({held}) AS total
             FROM ({ORDERED})
         ) WHERE place % 2 = 1 ORDER BY ALL"""
-    assert in_order(running) == asked(expected, sent=numbered(sent))
-    assert running.table(f"quarantine/{topic}").num_rows == 1
+    assert in_order(runner) == asked(expected, sent=numbered(sent))
+    assert runner.table(f"quarantine/{topic}").num_rows == 1

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.ingestion.servers import run_line_server
 from tests.ingestion.topic_reading import read_topic
-from tests.pipelines.engine.spark.stream_runner import Running
+from tests.pipelines.engine.spark.stream_runner import StreamRunner
 
 from penstock.engine.plan import Plan, TopicOrigin
 from penstock.infra.local_broker import LocalBroker
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
-BEGAN, LINES, TOPIC = 1_767_603_600_000, 60, "said-over-a-socket"
+START_MS, LINES, TOPIC = 1_767_603_600_000, 60, "said-over-a-socket"
 TEXTS = ("To be, or not to be:", "that is the question.", "", "Wört für Wört, to be")
 SIZE, SLIDE = 30_000, 10_000
 
@@ -39,12 +39,14 @@ def said(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> list[
     ensure_topics(broker.bootstrap, [contract])
     texts = (TEXTS[number % len(TEXTS)] for number in count())
     # Each reading of this clock is a second after the one before: with a line they are three.
-    ticks = count(BEGAN, 1_000)
+    ticks = count(START_MS, 1_000)
     with run_line_server(lambda client: client.sendall(f"{next(texts)}\n".encode())) as port:
         options = {"address": f"127.0.0.1:{port}", "text": True, "follow": True}
         source = open_source("socket", contract, create_record_format(contract), lambda: next(ticks), options)
         ledger = tmp_path_factory.mktemp("socket")
-        feed = Feed(source, contract, broker.bootstrap, ledger, lambda: BEGAN, partitioner_name="round-robin")
+        feed = Feed(
+            source, contract, broker.bootstrap, ledger, lambda: START_MS, partitioner_name="round-robin"
+        )
         summary = feed.run(threading.Event(), limits=FeedLimits(count=LINES))
     assert summary.acknowledged_records == LINES
     found = [
@@ -77,9 +79,9 @@ def over_the_topic(name: str) -> Plan:
 def test_words_over_a_socket_are_counted_in_windows_that_slide(
     spark: "SparkSession", broker: LocalBroker, said: list[dict[str, Any]], tmp_path: Path
 ) -> None:
-    running = Running(over_the_topic("word_count"), spark, broker, tmp_path)
-    running.until_read(LINES)
-    rows = running.table("latest/word_count").to_pylist()
+    runner = StreamRunner(over_the_topic("word_count"), spark, broker, tmp_path)
+    runner.run_until_read(LINES)
+    rows = runner.table("latest/word_count").to_pylist()
     shown = {(row["word"], millis(row["window_start"])): row["times"] for row in rows}
     assert shown == counted(said)
     assert len(shown) > 60
@@ -88,9 +90,9 @@ def test_words_over_a_socket_are_counted_in_windows_that_slide(
 def test_adding_what_enters_and_taking_away_what_leaves_gives_the_same_numbers(
     spark: "SparkSession", broker: LocalBroker, said: list[dict[str, Any]], tmp_path: Path
 ) -> None:
-    running = Running(over_the_topic("word_count_incremental"), spark, broker, tmp_path)
-    running.until_read(LINES)
-    rows = running.table("panes/word_count_incremental").to_pylist()
+    runner = StreamRunner(over_the_topic("word_count_incremental"), spark, broker, tmp_path)
+    runner.run_until_read(LINES)
+    rows = runner.table("panes/word_count_incremental").to_pylist()
     shown = {(row["word"], row["begins"]): row["times"] for row in rows}
     assert shown == counted(said)
     assert len(rows) == len(shown)

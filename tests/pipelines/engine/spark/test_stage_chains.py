@@ -7,8 +7,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from tests.pipelines.engine.spark.stream_runner import Running, send
-from tests.pipelines.engine.spark.test_live_stream import COLUMNS, FOREVER, asked, readings
+from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
+from tests.pipelines.engine.spark.test_live_stream import COLUMNS, FOREVER, make_readings, query_duckdb
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.history.bounded_run import run_bounded
@@ -52,7 +52,7 @@ def for_each_letter(table: pa.Table) -> pa.Table:
     )
 
 
-def plan_over(topic: str) -> Plan:
+def build_plan(topic: str) -> Plan:
     """Totals of a device, the greatest of all that begin alike, and how many of these differ."""
     first = Stage(
         "totals", (topic,), fixed("10 seconds"),
@@ -93,12 +93,12 @@ FROM best GROUP BY ALL ORDER BY ALL
 ALL = f"SELECT wide - wide % 60000, count(1), max(heard), sum(heard)::BIGINT FROM ({BEST}) GROUP BY 1 ORDER BY 1"
 
 
-def found(running: Running, folder: str = "") -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+def found(runner: StreamRunner, folder: str = "") -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
     best = "SELECT beginning, epoch_ms(window_start), best, coldest, heard FROM found ORDER BY ALL"
     whole = "SELECT epoch_ms(window_start), beginnings, heard, sum FROM found ORDER BY ALL"
     return (
-        asked(best, found=running.table(f"{folder}latest/best")),
-        asked(whole, found=running.table(f"{folder}latest/all")),
+        query_duckdb(best, found=runner.table(f"{folder}latest/best")),
+        query_duckdb(whole, found=runner.table(f"{folder}latest/all")),
     )
 
 
@@ -107,16 +107,16 @@ def test_three_stages_leave_what_the_records_say_live_and_bounded(
 ) -> None:
     topic = f"readings{uuid4().hex[:8]}"
     broker.create_topic(topic, 2)
-    running = Running(plan_over(topic), spark, broker, tmp_path)
-    sent = readings(900, seed=7)
+    runner = StreamRunner(build_plan(topic), spark, broker, tmp_path)
+    sent = make_readings(900, seed=7)
     for part in range(3):
         some = sent[part * 300 : (part + 1) * 300]
         send(broker, topic, some, partition=part % 2)
-        running.until_read((part + 1) * 300)
+        runner.run_until_read((part + 1) * 300)
     content = pa.Table.from_pylist(sent)
-    expected = asked(BEST, sent=content), asked(ALL, sent=content)
-    assert found(running) == expected
-    log = running.table("panes/best").to_pylist()
+    expected = query_duckdb(BEST, sent=content), query_duckdb(ALL, sent=content)
+    assert found(runner) == expected
+    log = runner.table("panes/best").to_pylist()
     standing: dict[tuple[Any, ...], Any] = {}
     for row in sorted(log, key=lambda row: (row["batch_id"], row["kind"] == "insert")):
         place = (row["beginning"], row["window_start"])
@@ -127,10 +127,10 @@ def test_three_stages_leave_what_the_records_say_live_and_bounded(
     assert len(standing) == len(expected[0])
     place = BoundedRunConfig(tmp_path / "bounded", tmp_path / "warehouse" / "runs", 250)
     run_bounded(
-        running.plan,
+        runner.plan,
         spark,
         TopicSource(spark, topic, BrokerAccess(broker.bootstrap)),
         place,
         lambda: 1_000_000,
     )
-    assert found(running, "runs/") == expected
+    assert found(runner, "runs/") == expected

@@ -9,8 +9,8 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.pipelines.engine.spark.stream_runner import Running, send
-from tests.pipelines.engine.spark.test_live_stream import COLUMNS, asked, readings
+from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
+from tests.pipelines.engine.spark.test_live_stream import COLUMNS, make_readings, query_duckdb
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow, Timer
@@ -117,7 +117,7 @@ def silences(sent: list[dict[str, Any]], late: pa.Table, reached: int) -> list[t
         partition = hash_of(reading["device"])
         rows.append({**reading, "late": (partition, offsets[partition]) in missed})
         offsets[partition] += 1
-    return asked(SILENCES.replace("$reached", str(reached)), sent=pa.Table.from_pylist(rows))
+    return query_duckdb(SILENCES.replace("$reached", str(reached)), sent=pa.Table.from_pylist(rows))
 
 
 def by_a_loop(sent: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
@@ -156,43 +156,47 @@ def test_it_sees_each_record_once_in_order_across_restarts_and_bounded(
         topic, TopicOrigin(topic), COLUMNS, "at", WatermarkStrategy(max_out_of_orderness=20_000)
     )
     plan = Plan(f"rises_{topic}", (source,), (stage, beside, in_time))
-    running = Running(plan, spark, broker, tmp_path)
-    sent = readings(600, seed=11)
+    runner = StreamRunner(plan, spark, broker, tmp_path)
+    sent = make_readings(600, seed=11)
     for part in range(2):
         some = sent[part * 300 : (part + 1) * 300]
         for partition in (0, 1):
             send(broker, topic, [r for r in some if hash_of(r["device"]) == partition], partition)
-        running.until_read((part + 1) * 300)
+        runner.run_until_read((part + 1) * 300)
     found = (
         "SELECT device, rise, number, epoch_ms(window_start) FROM found WHERE rise IS NOT NULL ORDER BY ALL"
     )
-    assert asked(found, found=running.table("panes/rises")) == by_a_loop(sent)
+    assert query_duckdb(found, found=runner.table("panes/rises")) == by_a_loop(sent)
     place = BoundedRunConfig(tmp_path / "bounded", tmp_path / "warehouse" / "runs", 250)
     run_bounded(
-        running.plan,
+        runner.plan,
         spark,
         TopicSource(spark, topic, BrokerAccess(broker.bootstrap)),
         place,
         lambda: 1_000_000,
     )
-    whole = running.table("runs/panes/rises")
-    assert asked(found, found=whole) == by_a_loop(sent)
+    whole = runner.table("runs/panes/rises")
+    assert query_duckdb(found, found=whole) == by_a_loop(sent)
     numbers = "SELECT device, epoch_ms(window_start), number FROM found ORDER BY ALL"
     for table in ("panes/numbers", "runs/panes/numbers"):
-        assert asked(numbers, found=running.table(table)) == asked(
+        assert query_duckdb(numbers, found=runner.table(table)) == query_duckdb(
             'SELECT device, "at", row_number() OVER (PARTITION BY device ORDER BY came) FROM sent ORDER BY ALL',
             sent=pa.Table.from_pylist([{**each, "came": number} for number, each in enumerate(sent)]),
         )
     quiet = "SELECT device, readings, epoch_ms(window_start) FROM found ORDER BY ALL"
-    late = running.table(f"late/{plan.name}.{in_time.name}")
+    late = runner.table(f"late/{plan.name}.{in_time.name}")
     newest = [max(r["at"] for r in sent if hash_of(r["device"]) == partition) for partition in (0, 1)]
     reached = min(newest) - 20_000
     assert late.num_rows > 0
-    assert asked(quiet, found=running.table("panes/quiet")) == silences(sent, late, reached)
-    assert asked(quiet, found=running.table("runs/panes/quiet")) == silences(sent, late.slice(0, 0), 10**9)
+    assert query_duckdb(quiet, found=runner.table("panes/quiet")) == silences(sent, late, reached)
+    assert query_duckdb(quiet, found=runner.table("runs/panes/quiet")) == silences(
+        sent, late.slice(0, 0), 10**9
+    )
     ends = "SELECT device, number FROM found WHERE rise IS NULL ORDER BY ALL"
-    counts = asked("SELECT device, count(1) FROM sent GROUP BY 1 ORDER BY 1", sent=pa.Table.from_pylist(sent))
-    assert asked(ends, found=whole) == counts
+    counts = query_duckdb(
+        "SELECT device, count(1) FROM sent GROUP BY 1 ORDER BY 1", sent=pa.Table.from_pylist(sent)
+    )
+    assert query_duckdb(ends, found=whole) == counts
 
 
 def hash_of(device: str) -> int:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
-from tests.pipelines.engine.spark.host_takeover import sleeper, successor, suspended
-from tests.pipelines.engine.spark.stream_runner import Running, send
+from tests.pipelines.engine.spark.host_takeover import run_blocked_host, run_successor, suspend_process
+from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 from tests.pipelines.engine.spark.test_live_stream import (
     TEN_SECONDS,
-    asked,
-    expected,
-    ledger,
-    plan_over,
-    readings,
-    values,
+    build_plan,
+    expect_windows,
+    list_windows,
+    make_readings,
+    query_duckdb,
+    sum_accounts,
 )
 
 from penstock.core.waiting import wait_until
@@ -39,34 +39,34 @@ def topic(broker: LocalBroker) -> str:
     return name
 
 
-def latest(running: Running) -> list[tuple[Any, ...]]:
-    return values(running.table(f"latest/{running.plan.name}"))
+def latest(runner: StreamRunner) -> list[tuple[Any, ...]]:
+    return list_windows(runner.table(f"latest/{runner.plan.name}"))
 
 
 def test_a_paused_stream_reads_nothing_and_misses_nothing(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
-    running = Running(plan_over(topic, fixed("10 seconds")), spark, broker, tmp_path)
-    first, second, third = readings(200, seed=1), readings(200, seed=2), readings(100, seed=3)
+    runner = StreamRunner(build_plan(topic, fixed("10 seconds")), spark, broker, tmp_path)
+    first, second, third = make_readings(200, seed=1), make_readings(200, seed=2), make_readings(100, seed=3)
     send(broker, topic, first)
-    stream = running.start()
-    running.progress.wait_for(200, stream)
+    stream = runner.start()
+    runner.progress.wait_for(200, stream)
     stream.pause()
     send(broker, topic, second, partition=1)
     time.sleep(1.0)
-    assert (running.progress.read, stream.failure()) == (200, None)
+    assert (runner.progress.records_read, stream.failure()) == (200, None)
     stream.resume()
-    running.progress.wait_for(400, stream)
+    runner.progress.wait_for(400, stream)
     stream.pause()
     stream.drain()
     send(broker, topic, third)
-    stream = running.start(reading=False)
-    assert (running.progress.read, stream.failure()) == (400, None)
+    stream = runner.start(reading=False)
+    assert (runner.progress.records_read, stream.failure()) == (400, None)
     stream.resume()
-    running.progress.wait_for(500, stream)
+    runner.progress.wait_for(500, stream)
     stream.drain()
-    assert latest(running) == expected(first + second + third, TEN_SECONDS, 10_000)
-    assert ledger(running, "read", "folded") == [(500, 500)]
+    assert latest(runner) == expect_windows(first + second + third, TEN_SECONDS, 10_000)
+    assert sum_accounts(runner, "read", "folded") == [(500, 500)]
 
 
 def test_a_stop_cuts_a_batch_off_and_the_next_start_does_it_once(
@@ -86,10 +86,10 @@ def test_a_stop_cuts_a_batch_off_and_the_next_start_does_it_once(
         return frame.withColumn("device", udf(wait, "string")("device"))
 
     steps = (ApplyStep(function_ref(held_up, version="1")),)
-    running = Running(plan_over(topic, fixed("10 seconds"), steps), spark, broker, tmp_path)
-    sent = readings(100, seed=1)
+    runner = StreamRunner(build_plan(topic, fixed("10 seconds"), steps), spark, broker, tmp_path)
+    sent = make_readings(100, seed=1)
     send(broker, topic, sent)
-    stream = running.start()
+    stream = runner.start()
     wait_until(waiting.exists, 60, "a batch to be at work")
     assert stream.describe_current_batch().startswith("batch 0, offsets ")
     # Should a stop wait for its batch, the gate opens and the batch is found committed.
@@ -98,58 +98,60 @@ def test_a_stop_cuts_a_batch_off_and_the_next_start_does_it_once(
     stream.stop()
     late.cancel()
     assert not gate.exists()
-    assert running.progress.read == 0
+    assert runner.progress.records_read == 0
     gate.touch()
-    running.until_read(100)
-    assert latest(running) == expected(sent, TEN_SECONDS, 10_000)
-    assert asked(
-        "SELECT count(DISTINCT batch_id) FROM l", l=running.table(f"ledger/{running.plan.name}")
+    runner.run_until_read(100)
+    assert latest(runner) == expect_windows(sent, TEN_SECONDS, 10_000)
+    assert query_duckdb(
+        "SELECT count(DISTINCT batch_id) FROM l", l=runner.table(f"ledger/{runner.plan.name}")
     ) == [(1,)]
 
 
 def test_a_host_that_is_stopped_in_a_batch_and_taken_over_spoils_nothing_when_it_wakes(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path, spark_jar_paths: list[Path]
 ) -> None:
-    running = Running(plan_over(topic, fixed("10 seconds")), spark, broker, tmp_path)
-    store, name = open_control_store(f"sqlite:///{tmp_path}/control.db"), running.plan.name
+    runner = StreamRunner(build_plan(topic, fixed("10 seconds")), spark, broker, tmp_path)
+    store, name = open_control_store(f"sqlite:///{tmp_path}/control.db"), runner.plan.name
     store.set_desired_state(name, DesiredRunState.RUNNING, 0)
-    first, second, third = readings(200, seed=1), readings(100, seed=2), readings(50, seed=3)
+    first, second, third = make_readings(200, seed=1), make_readings(100, seed=2), make_readings(50, seed=3)
     send(broker, topic, first)
-    with sleeper(broker, topic, tmp_path, spark_jar_paths) as (process, said):
+    with run_blocked_host(broker, topic, tmp_path, spark_jar_paths) as (process, said):
         wait_until((tmp_path / "waiting").exists, 90, "the first host to be in the middle of a file")
-        with successor(running, store) as stream:
-            with suspended(process.pid):
+        with run_successor(runner, store) as stream:
+            with suspend_process(process.pid):
                 wait_until(lambda: holder(store, name) == "successor", 60, "the take-over")
-                wait_until(lambda: running.progress.read > 0, 60, "its first batch")
-                running.progress.wait_for(200, stream())
+                wait_until(lambda: runner.progress.records_read > 0, 60, "its first batch")
+                runner.progress.wait_for(200, stream())
                 send(broker, topic, second, partition=1)
-                running.progress.wait_for(300, stream())
+                runner.progress.wait_for(300, stream())
                 (tmp_path / "gate").touch()
             wait_until(lambda: "another host took it over, so this host (epoch 1)" in said(), 60, "it to see")
             wait_until(lambda: "Waiting for lease (holder=successor)" in said(), 60, "it to wait")
-            assert latest(running) == expected(first + second, TEN_SECONDS, 10_000)
-            assert ledger(running, "read", "folded") == [(300, 300)]
+            assert latest(runner) == expect_windows(first + second, TEN_SECONDS, 10_000)
+            assert sum_accounts(runner, "read", "folded") == [(300, 300)]
             send(broker, topic, third)
-            running.progress.wait_for(350, stream())
-            assert latest(running) == expected(first + second + third, TEN_SECONDS, 10_000)
-        wait_until(lambda: holder(store, name) == "sleeper", 60, "the first host to have it back")
-    shown = running.table(f"panes/{name}")
-    assert asked("SELECT sum(CASE kind WHEN 'insert' THEN n ELSE -n END) FROM log", log=shown) == [(350,)]
+            runner.progress.wait_for(350, stream())
+            assert latest(runner) == expect_windows(first + second + third, TEN_SECONDS, 10_000)
+        wait_until(lambda: holder(store, name) == "blocked", 60, "the first host to have it back")
+    shown = runner.table(f"panes/{name}")
+    assert query_duckdb("SELECT sum(CASE kind WHEN 'insert' THEN n ELSE -n END) FROM log", log=shown) == [
+        (350,)
+    ]
     store.close()
 
 
 def test_what_a_host_plans_as_it_wakes_is_not_in_the_way_of_its_successor(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
-    running = Running(plan_over(topic, fixed("10 seconds")), spark, broker, tmp_path)
-    first, second, third = readings(200, seed=1), readings(100, seed=2), readings(50, seed=3)
+    runner = StreamRunner(build_plan(topic, fixed("10 seconds")), spark, broker, tmp_path)
+    first, second, third = make_readings(200, seed=1), make_readings(100, seed=2), make_readings(50, seed=3)
     send(broker, topic, first)
-    running.until_read(200)
+    runner.run_until_read(200)
     [of_first] = (tmp_path / "stream").glob("checkpoint*")
-    stream = running.start()
+    stream = runner.start()
     try:
         send(broker, topic, second)
-        running.progress.wait_for(300, stream)
+        runner.progress.wait_for(300, stream)
         # Spark of the first host plans a batch before that host asks whether the stream is still its own.
         newest = max(
             (tmp_path / "stream").glob("checkpoint*/offsets/[0-9]*"), key=lambda path: int(path.name)
@@ -157,11 +159,11 @@ def test_what_a_host_plans_as_it_wakes_is_not_in_the_way_of_its_successor(
         (of_first / "offsets").mkdir(parents=True, exist_ok=True)
         (of_first / "offsets" / f"{int(newest.name) + 1}").write_bytes(newest.read_bytes())
         send(broker, topic, third)
-        running.progress.wait_for(350, stream)
+        runner.progress.wait_for(350, stream)
     finally:
         stream.drain()
-    assert latest(running) == expected(first + second + third, TEN_SECONDS, 10_000)
-    assert ledger(running, "read", "folded") == [(350, 350)]
+    assert latest(runner) == expect_windows(first + second + third, TEN_SECONDS, 10_000)
+    assert sum_accounts(runner, "read", "folded") == [(350, 350)]
 
 
 def holder(store: ControlStore, stream: str) -> str:
