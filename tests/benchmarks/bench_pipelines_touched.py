@@ -168,7 +168,7 @@ class OperatorBench:
         previous_clock = number - 1 if number else MIN_TIMESTAMP_MS
         batch_time = BatchTime(number, previous_clock, number, MIN_TIMESTAMP_MS, 0)
         started, cpu_started = time.perf_counter(), time.process_time()
-        results = fold_stages(self.graph, self.stage_states, DRIVER_ONLY, partials, batch_time, number)
+        results = fold_stages(self.graph, self.stage_states, DRIVER_ONLY, partials, batch_time)
         states = {
             name: tree.with_run(
                 results.outcomes[name].changed_state,

@@ -452,6 +452,8 @@ from penstock.engine.definition.predicates import quote_column
 class MostFrequent(FieldValuesAggregate):
     """The most frequent value; of several ones the earliest."""
 
+    function_name = "most_frequent"
+
     def describe(self, *, panes=False):
         return f"most frequent {self.field}"
 
@@ -472,6 +474,8 @@ def most_frequent(field: str) -> MostFrequent:
 @dataclass(frozen=True)
 class Checksum(FieldAggregate):
     """Exclusive or of an integer field: equal for the same values in any order, and its own inverse."""
+
+    function_name = "checksum"
 
     @property
     def visible_fields(self):

@@ -2,7 +2,8 @@
 
 To add an aggregate:
 
-1. Write a frozen dataclass. Its fields are what plans store; check them in `__post_init__`. Derive it from
+1. Write a frozen dataclass with a `function_name`. Plans store its fields; check them in `__post_init__`. Derive it
+   from
    - `FieldValuesAggregate` if it is computed from all values of one field. Implement `from_values`. It stores every
      value; override `build_compact` and `describe_state` if less is enough while nothing is retracted.
    - `ValuesAggregate` if it needs several fields. Implement `used_fields` and `from_elements`.
@@ -25,6 +26,8 @@ Python, and call it as `module:function` in YAML. To give it a name, install an 
 @dataclass(frozen=True)
 class GeometricMean(FieldValuesAggregate):
     """Geometric mean of the field; null when no record had a value."""
+
+    function_name = "geometric_mean"
 
     def describe(self, *, panes: bool = False) -> str:
         return f"geometric mean of {self.field}"

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import pyarrow as pa
 
@@ -19,10 +19,8 @@ AGGREGATE_HINT = "Give an aggregate, as in count() or mean('temperature')"
 class Aggregate(ABC):
     """How the elements of a window become one value. A subclass is a frozen dataclass, and part of a plan."""
 
-    @property
-    def function_name(self) -> str:
-        """The name of its function in definitions, for errors and descriptions."""
-        return type(self).__name__.lower()
+    function_name: ClassVar[str]
+    """The name of its function in definitions, for errors and descriptions."""
 
     @property
     @abstractmethod

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
@@ -26,6 +26,8 @@ from penstock.engine.definition.predicates import quote_column
 @dataclass(frozen=True)
 class Collect(OrderedAggregate):
     """All values of the field as a list, ordered by event time and then arrival, or by arrival."""
+
+    function_name: ClassVar[str] = "collect"
 
     def describe(self, *, panes: bool = False) -> str:
         """Describe the list."""

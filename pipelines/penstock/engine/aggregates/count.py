@@ -1,6 +1,7 @@
 """Count: the number of records, or of values."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -14,6 +15,8 @@ from penstock.engine.definition.keyword import keyword
 @dataclass(frozen=True)
 class Count(Aggregate):
     """Number of records; with a field, of records where it is not null."""
+
+    function_name: ClassVar[str] = "count"
 
     field: str | None = None
 

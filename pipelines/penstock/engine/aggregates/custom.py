@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,8 @@ from penstock.engine.errors import DefinitionError
 @dataclass(frozen=True)
 class Custom(Aggregate):
     """A user-defined combiner over the named fields."""
+
+    function_name: ClassVar[str] = "combine"
 
     fields: tuple[str, ...]
     combiner: CombinerRef

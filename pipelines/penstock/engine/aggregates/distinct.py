@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -22,6 +22,8 @@ from penstock.engine.definition.predicates import quote_column
 @dataclass(frozen=True)
 class Distinct(FieldValuesAggregate):
     """Number of distinct values: exact, or approximate by a HyperLogLog sketch with 2 ** `precision` registers."""
+
+    function_name: ClassVar[str] = "distinct"
 
     exact: bool = True
     precision: int = 12

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -40,6 +40,8 @@ PRESENCE_ENTRY = EntryColumn("there", "true", pa.bool_())
 @dataclass(frozen=True)
 class JoinMembers(Aggregate):
     """The elements of one input with some of their fields, which a join combines."""
+
+    function_name: ClassVar[str] = "join_members"
 
     input: str
     fields: tuple[str, ...]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
@@ -17,6 +17,8 @@ from penstock.engine.definition.keyword import keyword
 @dataclass(frozen=True)
 class Last(OrderedAggregate):
     """Last value that is not null: by event time and then arrival, or by arrival."""
+
+    function_name: ClassVar[str] = "last"
 
     def describe(self, *, panes: bool = False) -> str:
         """Describe the value and its order."""

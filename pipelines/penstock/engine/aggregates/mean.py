@@ -1,6 +1,7 @@
 """Mean: the sum of a field's values, divided by their number."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,8 @@ from penstock.engine.definition.keyword import keyword
 @dataclass(frozen=True)
 class Mean(AdditiveAggregate):
     """Arithmetic mean of the field; null when no record had a value."""
+
+    function_name: ClassVar[str] = "mean"
 
     def describe(self, *, panes: bool = False) -> str:
         """Describe what is averaged."""

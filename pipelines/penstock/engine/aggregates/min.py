@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -18,6 +18,8 @@ from penstock.engine.definition.keyword import keyword
 @dataclass(frozen=True)
 class Min(FieldValuesAggregate):
     """Minimum of the field."""
+
+    function_name: ClassVar[str] = "min"
 
     def describe(self, *, panes: bool = False) -> str:
         """Describe the value."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -17,6 +18,8 @@ from penstock.engine.errors import DefinitionError
 @dataclass(frozen=True)
 class OfInput(Aggregate):
     """Another aggregate, restricted to one input of a stage that reads several."""
+
+    function_name: ClassVar[str] = "of"
 
     input: str
     aggregate: Aggregate

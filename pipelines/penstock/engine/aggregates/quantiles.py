@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from math import ceil
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -23,6 +23,8 @@ from penstock.engine.definition.sql_type_names import NON_NUMBER_TYPES
 @dataclass(frozen=True)
 class Quantiles(FieldValuesAggregate):
     """Approximate values at the given ranks (0 to 1), by a sketch of parameter `k`; exact up to k values."""
+
+    function_name: ClassVar[str] = "quantiles"
 
     ranks: tuple[float, ...]
     k: int = 200

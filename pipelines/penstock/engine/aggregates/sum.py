@@ -1,6 +1,7 @@
 """Sum: the values of a field, added up."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -14,6 +15,8 @@ from penstock.engine.definition.keyword import keyword
 @dataclass(frozen=True)
 class Sum(AdditiveAggregate):
     """Sum of the field; null when no record had a value."""
+
+    function_name: ClassVar[str] = "sum"
 
     def describe(self, *, panes: bool = False) -> str:
         """Describe what is added up."""

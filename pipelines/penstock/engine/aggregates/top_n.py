@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -35,6 +35,8 @@ class TopN(ValuesAggregate):
     The earlier arrival wins a tie. Without `by`, the field's own values are compared.
     """
 
+    function_name: ClassVar[str] = "top"
+
     field: str
     n: int
     by: str | None = None
@@ -43,11 +45,6 @@ class TopN(ValuesAggregate):
     def __post_init__(self) -> None:
         require_name(self.field, "aggregate.top")
         require_positive(self.n, "aggregate.top.n", "records")
-
-    @property
-    def function_name(self) -> str:
-        """The name of its function."""
-        return "top"
 
     @property
     def score_field(self) -> str:

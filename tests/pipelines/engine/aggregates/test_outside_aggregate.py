@@ -121,7 +121,7 @@ def test_explain_and_lineage_describe_it() -> None:
     assert "site (all values)" in text
     assert "ids (a few numbers)" in text
     values = list_stage_values(plan.only_stage)
-    assert [value.description for value in values] == ["mostfrequent(site)", "checksum(at)"]
+    assert [value.description for value in values] == ["most_frequent(site)", "checksum(at)"]
     assert [value.resolve_type({"site": "string", "at": "bigint"}) for value in values] == [
         "string",
         "bigint",

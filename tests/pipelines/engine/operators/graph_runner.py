@@ -26,7 +26,7 @@ class GraphRunner:
     ) -> tuple[dict[str, StageResult], BatchTime]:
         moment = BatchTime(self.batch, self.clock, clock, self.watermark, watermark)
         read = {name: mark_valid(table) for name, table in came.items()}
-        done = fold_stages(self.graph, self.holding, DRIVER_ONLY, read, moment, self.batch)
+        done = fold_stages(self.graph, self.holding, DRIVER_ONLY, read, moment)
         self.holding.adopt(self.holding.write_changes(done.outcomes, self.batch, done.runs))
         self.clock, self.watermark, self.batch = clock, watermark, self.batch + 1
         return dict(done.outcomes), moment
