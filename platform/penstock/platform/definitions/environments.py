@@ -75,7 +75,11 @@ def build_environment_definitions(
 ) -> Definitions:
     """Build assets, checks, jobs and the schedule of these environments."""
     checks = [_build_drift_check(name, environment_context) for name in names]
-    drift_job = define_asset_job("environment_drift", selection=AssetSelection.checks(*checks))
+    drift_job = define_asset_job(
+        "environment_drift",
+        selection=AssetSelection.checks(*checks),
+        description="Compare each applied environment with its Terraform state.",
+    )
     schedule = ScheduleDefinition(
         name="environment_drift",
         job=drift_job,
