@@ -59,7 +59,7 @@ def test_each_kind_of_invalid_record_is_quarantined_by_its_position(
         sent[partition].append(value)
     for partition, records in enumerate(sent):
         send(broker, "tenkinds", records, partition)
-    running.until_read(RECORD_COUNT)
+    running.run_until_read(RECORD_COUNT)
     quarantined = {
         record.position: (record.value, record.reason)
         for record in read_quarantine(stream.warehouse, "tenkinds")
