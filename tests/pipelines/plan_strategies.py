@@ -1,4 +1,4 @@
-"""Random plans and random runs, for all that must hold whatever is written and whatever arrives."""
+"""Hypothesis strategies for plans and for the batches of a run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -103,28 +103,28 @@ leaves = st.one_of(
 )
 
 
-def composites(inner: st.SearchStrategy[Trigger]) -> st.SearchStrategy[Trigger]:
-    """Triggers made of others."""
-    some = st.lists(inner, min_size=1, max_size=3).map(tuple)
+def composite_triggers(inner: st.SearchStrategy[Trigger]) -> st.SearchStrategy[Trigger]:
+    """Triggers made of other triggers."""
+    several = st.lists(inner, min_size=1, max_size=3).map(tuple)
     finishing = st.lists(inner.filter(lambda trigger: trigger.can_finish), max_size=2)
-    in_turn = st.builds(lambda first, last: AfterEach((*first, last)), finishing, inner)
-    maybe = st.none() | inner
+    sequences = st.builds(lambda first, last: AfterEach((*first, last)), finishing, inner)
+    optional = st.none() | inner
     return st.one_of(
-        st.builds(AfterAny, some),
-        st.builds(AfterAll, some),
-        in_turn,
+        st.builds(AfterAny, several),
+        st.builds(AfterAll, several),
+        sequences,
         st.builds(OrFinally, inner, inner),
         st.builds(Repeatedly, inner),
-        st.builds(AfterWatermark, maybe, maybe),
+        st.builds(AfterWatermark, optional, optional),
     )
 
 
-triggers: st.SearchStrategy[Trigger] = st.recursive(leaves, composites, max_leaves=5)
+triggers: st.SearchStrategy[Trigger] = st.recursive(leaves, composite_triggers, max_leaves=5)
 lasting_triggers = triggers.map(lambda trigger: Repeatedly(trigger) if trigger.can_finish else trigger)
 DEFAULT = Default()
 NO_BOUND = WatermarkStrategy()
 modes = st.sampled_from(["discarding", "accumulating", "retracting"])
-rules = st.builds(
+watermarks = st.builds(
     WatermarkStrategy,
     st.integers(0, 5).map(lambda s: s * 1_000),
     st.none() | seconds,
@@ -132,27 +132,27 @@ rules = st.builds(
 )
 
 
-def plan_of(
-    window: Window, trigger: Trigger = DEFAULT, rule: WatermarkStrategy = NO_BOUND, **answers
+def build_plan(
+    window: Window, trigger: Trigger = DEFAULT, watermark: WatermarkStrategy = NO_BOUND, **options
 ) -> Plan:
-    """A plan with one stage over one source."""
-    source = PlanSource(SOURCE, TopicOrigin(SOURCE), COLUMNS, "at", rule)
-    given = {
+    """Build a plan with one stage over one source."""
+    source = PlanSource(SOURCE, TopicOrigin(SOURCE), COLUMNS, "at", watermark)
+    defaults = {
         "aggregates": OUTPUTS,
         "key": ("key",),
         "may_finish": True,
         "sinks": (PaneLog("panes"),),
-    } | answers
-    return Plan("random", (source,), (Stage("random", (SOURCE,), window, trigger=trigger, **given),))
+    } | options
+    return Plan("random", (source,), (Stage("random", (SOURCE,), window, trigger=trigger, **defaults),))
 
 
 @st.composite
 def event_time_plans(draw: st.DrawFn, trigger: st.SearchStrategy[Trigger] = triggers) -> Plan:
-    """Plans over windows of event time, with anything else as it comes."""
-    return plan_of(
+    """Plans with event-time windows."""
+    return build_plan(
         draw(event_windows),
         draw(trigger),
-        draw(rules),
+        draw(watermarks),
         lateness=draw(st.integers(0, 20)) * 1_000,
         accumulation=draw(modes),
         on_time_pane=draw(st.sampled_from(["always", "when_changed"])),
@@ -162,18 +162,18 @@ def event_time_plans(draw: st.DrawFn, trigger: st.SearchStrategy[Trigger] = trig
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
-    """Plans over any window."""
+    """Plans with any window."""
     kind = draw(st.sampled_from(["event", "event", "event", "processing", "order"]))
     if kind == "event":
         return draw(event_time_plans())
     if kind == "processing":
-        return plan_of(draw(processing_windows), draw(triggers), accumulation=draw(modes))
-    return plan_of(draw(order_windows), rule=draw(rules))
+        return build_plan(draw(processing_windows), draw(triggers), accumulation=draw(modes))
+    return build_plan(draw(order_windows), watermark=draw(watermarks))
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """A record before it has an address."""
+    """A record without an offset."""
 
     key: str
     value: int | None
@@ -192,11 +192,11 @@ arrivals = st.builds(
 )
 
 
-def addressed(arriving: Sequence[Arrival]) -> list[InputRecord]:
-    """Give records their offsets, in the order in which they come."""
+def assign_offsets(arrivals_in_order: Sequence[Arrival]) -> list[InputRecord]:
+    """Give records their offsets, in the order of arrival."""
     offsets = [0, 0]
     records = []
-    for item in arriving:
+    for item in arrivals_in_order:
         fields = {"key": f"{item.key}{item.partition}", "value": item.value, "at": item.at, "last": item.last}
         records.append(InputRecord(SOURCE, item.partition, offsets[item.partition], fields))
         offsets[item.partition] += 1
@@ -208,8 +208,8 @@ PARTITIONS = frozenset({(SOURCE, 0), (SOURCE, 1)})
 
 @st.composite
 def runs(draw: st.DrawFn, ends: bool = True) -> list[InputBatch]:
-    """Records in some order, cut into batches somewhere, under a clock that goes on; ticks among them."""
-    records = addressed(draw(st.lists(arrivals, max_size=25)))
+    """Records in any order, split into batches with a rising clock. Some batches are ticks."""
+    records = assign_offsets(draw(st.lists(arrivals, max_size=25)))
     batches: list[InputBatch] = []
     clock = draw(st.integers(0, 40)) * 1_000
     while records:

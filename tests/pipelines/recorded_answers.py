@@ -1,4 +1,4 @@
-"""Where recorded answers lie: beside the checkout, where the team keeps them; tests without them are skipped."""
+"""Recorded answers of other systems, in a folder beside the checkout. Tests are skipped where it is absent."""
 
 import json
 from pathlib import Path
@@ -9,14 +9,14 @@ import pytest
 ORACLES = Path(__file__).parents[3] / "shared" / "oracles"
 
 
-def oracle(name: str) -> Path:
-    """The path of a file of recorded answers; skips the test, by its name, where there is none."""
+def recorded_file(name: str) -> Path:
+    """Return the path of a file of recorded answers. Skip the test, with the name, where it is absent."""
     path = ORACLES / name
     if not path.exists():
         pytest.skip(f"recorded answers {name} are not at ../shared/oracles")
     return path
 
 
-def oracle_document(name: str) -> Any:
-    """The document in a file of recorded answers."""
-    return json.loads(oracle(name).read_text(encoding="utf-8"))
+def load_recorded_document(name: str) -> Any:
+    """Return the document in a file of recorded answers."""
+    return json.loads(recorded_file(name).read_text(encoding="utf-8"))

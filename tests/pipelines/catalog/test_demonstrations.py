@@ -1,4 +1,4 @@
-"""How a pipeline is shown is said beside it, in Python or in YAML, and is no part of what it is."""
+"""Demonstration settings of a pipeline, in Python or YAML. They do not change its plan."""
 
 import pytest
 from tests.catalogs import WriteCatalogFile
@@ -16,28 +16,28 @@ write: shown
 """
 
 
-def test_a_file_in_yaml_says_how_it_is_shown_and_stays_the_same_pipeline(write: WriteCatalogFile) -> None:
+def test_demo_settings_in_yaml_are_read_and_do_not_change_the_plan(write: WriteCatalogFile) -> None:
     write("shown.yaml", PLAIN)
-    before = catalog.reload_plan("shown")
+    plan = catalog.reload_plan("shown")
     assert catalog.load_demo("shown") == Demo()
     write("shown.yaml", f"{PLAIN}demo: {{rate: 5, last: 2 minutes, key: [device-1]}}")
-    assert catalog.reload_plan("shown") == before
+    assert catalog.reload_plan("shown") == plan
     assert catalog.load_demo("shown") == Demo(rate=5.0, last="2 minutes", key=("device-1",))
 
 
 @pytest.mark.parametrize(
-    ("said", "problem"),
+    ("settings", "problem"),
     [
         ("fast", "'fast'.*Write some of: rate, last, step"),
         ("{speed: 5}", "'speed'.*Write some of: rate, last, step"),
         ("{rate: often}", "Expected `float`, got `str`"),
     ],
 )
-def test_what_cannot_be_said_of_a_demonstration_is_refused_with_the_file(
-    write: WriteCatalogFile, said: str, problem: str
+def test_invalid_demo_settings_are_refused_with_the_file(
+    write: WriteCatalogFile, settings: str, problem: str
 ) -> None:
-    file = write("shown.yaml", f"{PLAIN}demo: {said}")
+    file = write("shown.yaml", f"{PLAIN}demo: {settings}")
     catalog.reload_plan("shown")
-    with pytest.raises(DefinitionError, match=problem) as refused:
+    with pytest.raises(DefinitionError, match=problem) as raised:
         catalog.load_demo("shown")
-    assert str(file) in str(refused.value)
+    assert str(file) in str(raised.value)

@@ -1,4 +1,4 @@
-"""A pipeline that cannot be loaded says so in one sentence, with its file, and troubles no other."""
+"""A pipeline that cannot be loaded is reported in one sentence with its file. Other pipelines load."""
 
 import pytest
 from tests.catalogs import PIPELINE_TEMPLATE, WriteCatalogFile
@@ -7,14 +7,14 @@ from penstock.engine.errors import DefinitionError
 from penstock.pipelines import catalog
 
 BROKEN = {
-    "no Python": ("x = (", "SyntaxError: '(' was never closed"),
-    "what it imports is not there": (
-        "import nobody_wrote_this",
-        "No module named 'nobody_wrote_this', at line 1",
+    "a syntax error": ("x = (", "SyntaxError: '(' was never closed"),
+    "a missing import": (
+        "import missing_module",
+        "No module named 'missing_module', at line 1",
     ),
-    "what a module of its own imports is not there": ("\nfrom broken_helper import x", "at line 1 of "),
-    "an error of its own": ("x = 1\n1 / 0", "ZeroDivisionError: division by zero, at line 2"),
-    "an end of the process": ("import sys\nsys.exit(3)", "SystemExit: 3, at line 2"),
+    "a missing import of a helper": ("\nfrom broken_helper import x", "at line 1 of "),
+    "an exception": ("x = 1\n1 / 0", "ZeroDivisionError: division by zero, at line 2"),
+    "an exit": ("import sys\nsys.exit(3)", "SystemExit: 3, at line 2"),
     "no pipeline of its name": ("other = 1", "defines no pipeline of this name"),
     "a topic without contract": (
         "from penstock.stream import read\nbroken = read('nothing')",
@@ -23,28 +23,28 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize(("text", "says"), BROKEN.values(), ids=BROKEN.keys())
-def test_a_broken_file_is_told_by_name_and_the_others_are_loaded(
-    write: WriteCatalogFile, text: str, says: str
+@pytest.mark.parametrize(("text", "message"), BROKEN.values(), ids=BROKEN.keys())
+def test_a_broken_file_is_named_and_other_files_are_loaded(
+    write: WriteCatalogFile, text: str, message: str
 ) -> None:
     write("good.py", PIPELINE_TEMPLATE.format(name="good"))
-    write("../broken_helper.py", "import nobody_wrote_this")
+    write("../broken_helper.py", "import missing_module")
     file = write("broken.py", text)
-    with pytest.raises(DefinitionError) as caught:
+    with pytest.raises(DefinitionError) as raised:
         catalog.reload_plan("broken")
-    assert says in str(caught.value)
-    assert str(file.parent.parent) in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert message in str(raised.value)
+    assert str(file.parent.parent) in str(raised.value)
+    assert "\n" not in str(raised.value)
     assert catalog.reload_plan("good").name == "good"
 
 
-def test_what_is_no_text_is_told_like_any_other_fault(write: WriteCatalogFile) -> None:
+def test_a_binary_file_is_named_in_its_error(write: WriteCatalogFile) -> None:
     write("broken.yaml", "").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DefinitionError, match=r"broken\.yaml"):
         catalog.reload_plan("broken")
 
 
-def test_a_mended_file_is_loaded_and_so_is_one_whose_helper_was_mended(write: WriteCatalogFile) -> None:
+def test_a_fixed_file_is_loaded_and_so_is_one_with_a_fixed_helper(write: WriteCatalogFile) -> None:
     write("one.py", "one = ")
     write("_shared.py", "1 / 0")
     write(

@@ -1,4 +1,4 @@
-"""The engine keeps what shipped functions remember, batch after batch, as the reference does."""
+"""Stateful functions of the catalog give the panes of the reference in each batch."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from tests.pipelines.catalog.send_time_batches import BEGAN
+from tests.pipelines.catalog.send_time_batches import START_MS
 from tests.pipelines.engine.operators.duckdb_partials import elements
 from tests.pipelines.engine.operators.test_windows_against_reference import instant, pane_row
 
@@ -26,7 +26,7 @@ from penstock.pipelines import catalog
 
 RATE, STEP = 50, 4_000
 RECORDS = {"lines": 1_000, "cards": 4_000, "queries": 9_000}
-"""How many it takes until each function has something to tell."""
+"""How many records each function needs until it emits rows."""
 NAMES = [
     name
     for name in catalog.pipeline_names()
@@ -35,12 +35,12 @@ NAMES = [
 ]
 
 
-def prepared(name: str) -> tuple[Plan, list[dict[str, Any]]]:
-    """A pipeline without steps, and what these make of the records of its generator."""
+def load_without_steps(name: str) -> tuple[Plan, list[dict[str, Any]]]:
+    """Return a pipeline without its steps, and generated records that the steps were applied to."""
     plan = catalog.load_plan(name)
     (source,), (stage,) = plan.sources, plan.stages
     made = islice(
-        GENERATORS[source.name](3).generate_records(0, make_even_send_times(BEGAN, RATE)),
+        GENERATORS[source.name](3).generate_records(0, make_even_send_times(START_MS, RATE)),
         RECORDS[source.name],
     )
     records = [msgspec.to_builtins(record) for record in made]
@@ -53,34 +53,32 @@ def prepared(name: str) -> tuple[Plan, list[dict[str, Any]]]:
     return replace(plan, sources=(source,), stages=(replace(stage, steps=()),)), records
 
 
-def cut(topic: str, records: list[dict[str, Any]]) -> Iterator[InputBatch]:
-    """The records by the steps of a clock in which they happened, and the end of the input."""
+def split_by_event_time(topic: str, records: list[dict[str, Any]]) -> Iterator[InputBatch]:
+    """Yield a batch for each step of event time, and one that ends the input."""
     steps: dict[int, list[InputRecord]] = {}
     for offset, fields in enumerate(records):
-        steps.setdefault((fields["at"] - BEGAN) // STEP, []).append(InputRecord(topic, 0, offset, fields))
-    newest = BEGAN
+        steps.setdefault((fields["at"] - START_MS) // STEP, []).append(InputRecord(topic, 0, offset, fields))
+    newest = START_MS
     for number, step in enumerate(sorted(steps)):
         newest = max(newest, *(record.fields["at"] for record in steps[step]))
-        yield InputBatch(number, BEGAN + (step + 1) * STEP, tuple(steps[step]), watermark=newest - 2_000)
-    yield InputBatch(len(steps), BEGAN + (max(steps) + 2) * STEP, (), is_last=True)
+        yield InputBatch(number, START_MS + (step + 1) * STEP, tuple(steps[step]), watermark=newest - 2_000)
+    yield InputBatch(len(steps), START_MS + (max(steps) + 2) * STEP, (), is_last=True)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_remembered_between_batches_is_what_the_reference_remembers(
-    name: str, tmp_path: Path
-) -> None:
-    plan, records = prepared(name)
+def test_each_batch_equals_the_reference(name: str, tmp_path: Path) -> None:
+    plan, records = load_without_steps(name)
     (stage,), topic = plan.stages, plan.sources[0].name
     schema = pa.Table.from_pylist(records).schema
-    ready = compile_stage(stage, dict(zip(schema.names, schema.types, strict=True)))
-    evaluator, tree = Evaluator(plan), trees.create_empty_tree(ready.state_schema)
-    clock, watermark, told = MIN_TIMESTAMP_MS, MIN_TIMESTAMP_MS, 0
-    for batch in cut(topic, records):
-        after = MAX_TIMESTAMP_MS if batch.is_last else instant(batch.watermark or 0)
-        moment = BatchTime(batch.id, clock, batch.clock, watermark, after)
-        outcome = process_batch(ready, tree, elements(ready, batch.records, "at"), moment)
+    compiled = compile_stage(stage, dict(zip(schema.names, schema.types, strict=True)))
+    evaluator, tree = Evaluator(plan), trees.create_empty_tree(compiled.state_schema)
+    clock, watermark, row_count = MIN_TIMESTAMP_MS, MIN_TIMESTAMP_MS, 0
+    for batch in split_by_event_time(topic, records):
+        next_watermark = MAX_TIMESTAMP_MS if batch.is_last else instant(batch.watermark or 0)
+        batch_time = BatchTime(batch.id, clock, batch.clock, watermark, next_watermark)
+        outcome = process_batch(compiled, tree, elements(compiled, batch.records, "at"), batch_time)
         tree = tree.with_run(outcome.changed_state, tmp_path / f"run-{batch.id}.arrow").compact(tmp_path)
         found = sorted((tuple(pane.values()) for pane in outcome.panes.to_pylist()), key=repr)
         assert found == sorted((pane_row(pane) for pane in evaluator.run(batch).panes), key=repr), batch.id
-        clock, watermark, told = batch.clock, after, told + len(found)
-    assert told
+        clock, watermark, row_count = batch.clock, next_watermark, row_count + len(found)
+    assert row_count

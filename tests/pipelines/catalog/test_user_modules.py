@@ -1,4 +1,4 @@
-"""Modules of one's own: which they are, and that a change in one of them is taken up and told."""
+"""Modules of user code: how they are found, and that a change in one is a change of the pipeline."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ LIMITS = """
 """
 
 
-def written(write: WriteCatalogFile, *, limit: int = 1, column: str = "a", freezing: int = 0) -> Plan:
+def write_pipeline(write: WriteCatalogFile, *, limit: int = 1, column: str = "a", freezing: int = 0) -> Plan:
     write("one.py", PIPELINE)
     write("_shared.py", SHARED.format(limit=limit))
     write("../acme/__init__.py", "")
@@ -50,14 +50,14 @@ def written(write: WriteCatalogFile, *, limit: int = 1, column: str = "a", freez
     return catalog.reload_plan("one")
 
 
-def test_one_s_own_modules_are_found_through_all_imports_and_installed_ones_are_left_out(
+def test_user_modules_are_found_through_imports_without_installed_ones(
     write: WriteCatalogFile,
 ) -> None:
-    written(write)
-    found = find_user_modules("one")
+    write_pipeline(write)
+    modules = find_user_modules("one")
     package = catalog.__name__
-    assert list(found) == [f"{package}.one", f"{package}._shared", "acme.limits", "acme.rules"]
-    assert all(path.is_file() for path in found.values())
+    assert list(modules) == [f"{package}.one", f"{package}._shared", "acme.limits", "acme.rules"]
+    assert all(path.is_file() for path in modules.values())
 
 
 def test_functions_that_yaml_names_are_followed(write: WriteCatalogFile) -> None:
@@ -65,16 +65,16 @@ def test_functions_that_yaml_names_are_followed(write: WriteCatalogFile) -> None
     helper = write("../acme/steps.py", "from . import more\n\n\ndef clean(frame):\n    return frame\n")
     more = write("../acme/more.py", "")
     file = write("two.yaml", "read: sensors\nsteps: {apply: acme.steps:clean}\n")
-    assert [path for path in resolved(find_user_modules("two")) if path.name != "__init__.py"] == resolved(
-        {"two": file, "steps": helper, "more": more}
-    )
+    assert [
+        path for path in resolve_paths(find_user_modules("two")) if path.name != "__init__.py"
+    ] == resolve_paths({"two": file, "steps": helper, "more": more})
 
 
-def resolved(modules: dict[str, Path]) -> list[Path]:
+def resolve_paths(modules: dict[str, Path]) -> list[Path]:
     return [path.resolve() for path in modules.values()]
 
 
-def test_a_file_that_is_not_python_counts_and_a_pipeline_that_is_not_there_has_none(
+def test_a_broken_file_is_a_user_module_and_an_unknown_pipeline_has_none(
     write: WriteCatalogFile,
 ) -> None:
     file = write("broken.py", "x = (")
@@ -82,24 +82,29 @@ def test_a_file_that_is_not_python_counts_and_a_pipeline_that_is_not_there_has_n
     assert find_user_modules("nobody") == {}
 
 
-def test_a_change_anywhere_in_one_s_own_code_is_a_change_of_the_pipeline(write: WriteCatalogFile) -> None:
-    plans = [written(write), written(write), written(write, limit=2), written(write, column="b")]
-    plans.append(written(write, freezing=3))
+def test_a_change_in_any_user_module_changes_the_plan(write: WriteCatalogFile) -> None:
+    plans = [
+        write_pipeline(write),
+        write_pipeline(write),
+        write_pipeline(write, limit=2),
+        write_pipeline(write, column="b"),
+    ]
+    plans.append(write_pipeline(write, freezing=3))
     assert fingerprint(plans[0]) == fingerprint(plans[1])
     assert len({fingerprint(plan) for plan in plans}) == 4
-    (told,) = compare_plans(plans[0], plans[-1]).differences
-    assert told.subject == "steps"
+    (difference,) = compare_plans(plans[0], plans[-1]).differences
+    assert difference.subject == "steps"
 
 
-def test_functions_that_were_taken_before_go_on_as_they_were(write: WriteCatalogFile) -> None:
-    (step,) = written(write, freezing=0).only_stage.steps
+def test_functions_that_were_loaded_before_stay_unchanged(write: WriteCatalogFile) -> None:
+    (step,) = write_pipeline(write, freezing=0).only_stage.steps
     function = step.function.resolve()  # type: ignore[union-attr]
-    written(write, freezing=100)
+    write_pipeline(write, freezing=100)
     assert function(Frame()) is True
 
 
 class Frame:
-    """Says what it was asked last."""
+    """Returns the last condition that is not text."""
 
     def where(self, condition: object) -> object:
         return self if isinstance(condition, str) else condition

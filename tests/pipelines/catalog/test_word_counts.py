@@ -1,4 +1,4 @@
-"""The three word counts say the same of the same lines, live, batch by batch."""
+"""The three word counts agree on the same lines in each batch."""
 
 import re
 from collections import Counter
@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 import msgspec
-from tests.pipelines.catalog.send_time_batches import BEGAN, Fields, batches
+from tests.pipelines.catalog.send_time_batches import START_MS, Fields, split_by_send_time
 
 from penstock.conformance.reference import Evaluator, Pane
 from penstock.ingestion.generators import make_even_send_times
@@ -16,45 +16,48 @@ from penstock.pipelines import catalog
 LINES, RATE = 300, 4
 
 
-def sent() -> list[tuple[int, Fields]]:
-    """Lines that come before the bound, in the disorder of the generator."""
-    times = make_even_send_times(BEGAN, RATE)
+def generate_lines() -> list[tuple[int, Fields]]:
+    """Generate lines with their send times, without those beyond the maximum out-of-orderness."""
+    times = make_even_send_times(START_MS, RATE)
     lines = LineGenerator(seed=5)
     made = enumerate(islice(lines.generate_records(0, times), LINES))
-    found = [(times(number), msgspec.to_builtins(line)) for number, line in made]
+    lines_with_times = [(times(number), msgspec.to_builtins(line)) for number, line in made]
     return [
-        (at, fields) for at, fields in found if at - fields["at"] <= lines.contract.max_out_of_orderness_ms
+        (at, fields)
+        for at, fields in lines_with_times
+        if at - fields["at"] <= lines.contract.max_out_of_orderness_ms
     ]
 
 
-def words(fields: Fields) -> list[dict[str, Any]]:
+def split_words(fields: Fields) -> list[dict[str, Any]]:
     return [{**fields, "word": word} for word in re.findall(r"\w+", fields["text"].lower())]
 
 
-def panes(name: str) -> list[Pane]:
-    evaluator = Evaluator(catalog.load_plan(name), words)
+def insert_panes(name: str) -> list[Pane]:
+    evaluator = Evaluator(catalog.load_plan(name), split_words)
     return [
         pane
-        for batch in batches(sent(), "lines", 1_000)
+        for batch in split_by_send_time(generate_lines(), "lines", 1_000)
         for pane in evaluator.run(batch).panes
         if pane.kind == "insert"
     ]
 
 
-def test_what_enters_and_leaves_adds_up_to_what_is_counted_anew() -> None:
-    anew = {
+def test_incremental_counts_equal_counts_of_whole_windows() -> None:
+    recounted = {
         (pane.key, pane.start, pane.clock): dict(pane.values)["times"]
-        for pane in panes("word_count")
+        for pane in insert_panes("word_count")
         if pane.timing == "on_time"
     }
-    told = (
-        dict(pane.values) | {"key": pane.key, "clock": pane.clock} for pane in panes("word_count_incremental")
+    incremental_rows = (
+        dict(pane.values) | {"key": pane.key, "clock": pane.clock}
+        for pane in insert_panes("word_count_incremental")
     )
-    assert {(row["key"], row["begins"], row["clock"]): row["times"] for row in told} == anew
-    assert len(anew) > 100
+    assert {(row["key"], row["begins"], row["clock"]): row["times"] for row in incremental_rows} == recounted
+    assert len(recounted) > 100
 
 
-def test_the_running_count_ends_where_all_words_are_counted() -> None:
-    totals = {pane.key: dict(pane.values)["times"] for pane in panes("word_totals")}
-    said = Counter((row["word"],) for _, fields in sent() for row in words(fields))
-    assert totals == said
+def test_the_last_running_counts_are_the_counts_of_all_words() -> None:
+    totals = {pane.key: dict(pane.values)["times"] for pane in insert_panes("word_totals")}
+    expected = Counter((row["word"],) for _, fields in generate_lines() for row in split_words(fields))
+    assert totals == expected

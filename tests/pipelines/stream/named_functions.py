@@ -1,4 +1,4 @@
-"""What definitions of the tests name by module."""
+"""Functions and a state class that pipeline definitions in tests name by module."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,27 +7,27 @@ from penstock.engine.functions.stateful import KeyContext, KeyUpdate
 
 
 def add_degrees(table: Any) -> Any:
-    """Stand for a step over Arrow; the definitions are compared, never run."""
+    """An Arrow step. Definitions are only compared, so it changes nothing."""
     return table
 
 
 @dataclass(frozen=True)
 class Alarm:
-    """What a function remembers."""
+    """The state of a key."""
 
     since: int
 
 
 def alarm(call: KeyContext[Alarm]) -> KeyUpdate[Alarm]:
-    """Stand for a function with a memory."""
+    """A stateful function."""
     return KeyUpdate(call.state)
 
 
 def alarms(calls: Any) -> Any:
-    """Stand for a vectorized one."""
+    """A vectorized stateful function."""
     return calls
 
 
 def as_seen(row: dict[str, Any]) -> Any:
-    """Stand for a function over single rows."""
+    """A function over single rows."""
     return row

@@ -1,4 +1,4 @@
-"""Python and YAML are two ways to write one plan."""
+"""A pipeline in Python and the same pipeline in YAML give one plan."""
 
 import json
 import subprocess
@@ -15,40 +15,45 @@ from penstock.engine.definition.user_functions import import_by_name
 from penstock.engine.plan import fingerprint, plan_from_dict, plan_to_dict
 from penstock.stream import from_document, from_yaml
 
-FORMS = yaml.safe_load((Path(__file__).parent / "equivalent_definitions.yaml").read_text(encoding="utf-8"))
-OURS = {
+DEFINITIONS = yaml.safe_load(
+    (Path(__file__).parent / "equivalent_definitions.yaml").read_text(encoding="utf-8")
+)
+NAMED_FUNCTIONS = {
     name: getattr(named_functions, name) for name in ("add_degrees", "alarm", "alarms", "Alarm", "as_seen")
 }
-WORDS = {name: getattr(stream, name) for name in stream.__all__} | {"imported": import_by_name, **OURS}
+NAMESPACE = {name: getattr(stream, name) for name in stream.__all__} | {
+    "imported": import_by_name,
+    **NAMED_FUNCTIONS,
+}
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: str(form["yaml"]["write"]))
-def test_python_and_yaml_give_one_plan(form: dict[str, Any]) -> None:
-    written = eval(form["python"], WORDS).plan
-    read = from_document(form["yaml"]).plan
-    assert read == written
-    assert fingerprint(read) == fingerprint(written)
+@pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda definition: str(definition["yaml"]["write"]))
+def test_python_and_yaml_give_one_plan(definition: dict[str, Any]) -> None:
+    python_plan = eval(definition["python"], NAMESPACE).plan
+    yaml_plan = from_document(definition["yaml"]).plan
+    assert yaml_plan == python_plan
+    assert fingerprint(yaml_plan) == fingerprint(python_plan)
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: str(form["yaml"]["write"]))
-def test_a_plan_of_every_form_is_read_back_as_it_was_stored(form: dict[str, Any]) -> None:
-    plan = from_document(form["yaml"]).plan
+@pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda definition: str(definition["yaml"]["write"]))
+def test_every_plan_round_trips_through_json(definition: dict[str, Any]) -> None:
+    plan = from_document(definition["yaml"]).plan
     assert plan_from_dict(json.loads(json.dumps(plan_to_dict(plan)))) == plan
 
 
-def test_every_word_of_the_python_form_is_tried_in_the_yaml_form() -> None:
-    text = "".join(form["python"] for form in FORMS)
-    untried = {name for name in stream.__all__ if f"{name}(" not in text}
-    assert untried == {"Pipeline", "combine", "from_document", "from_yaml"}
+def test_the_definitions_use_every_public_function() -> None:
+    text = "".join(definition["python"] for definition in DEFINITIONS)
+    unused = {name for name in stream.__all__ if f"{name}(" not in text}
+    assert unused == {"Pipeline", "combine", "from_document", "from_yaml"}
 
 
-def test_a_file_is_named_in_its_errors(tmp_path: Path) -> None:
-    path = tmp_path / "wrong.yaml"
+def test_errors_name_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "invalid.yaml"
     path.write_text("read: [unclosed", encoding="utf-8")
-    with pytest.raises(stream.pipeline.DefinitionError, match=r"wrong\.yaml"):
+    with pytest.raises(stream.pipeline.DefinitionError, match=r"invalid\.yaml"):
         from_yaml(path)
     path.write_text("read: sensors\nwindow: {fixd: 1 minute}", encoding="utf-8")
-    with pytest.raises(stream.pipeline.DefinitionError, match=r"wrong\.yaml: window"):
+    with pytest.raises(stream.pipeline.DefinitionError, match=r"invalid\.yaml: window"):
         from_yaml(path)
 
 
@@ -59,30 +64,30 @@ def test_a_definition_does_not_import_spark() -> None:
         "import penstock.engine.explain, penstock.conformance.reference, penstock.conformance;"
         "print([name for name in ('pyspark', 'delta') if name in sys.modules])"
     )
-    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert answer.stdout.strip() == "[]"
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert finished.stdout.strip() == "[]"
 
 
-def test_answers_may_come_in_any_order() -> None:
-    one = (
+def test_the_order_of_calls_does_not_matter() -> None:
+    key_first = (
         stream.read("sensors")
         .key("device")
         .aggregate(n=stream.count())
         .window(stream.fixed("1 minute"))
         .write("t")
     )
-    two = (
+    key_last = (
         stream.read("sensors")
         .write("t")
         .window(stream.fixed("1 minute"))
         .aggregate(n=stream.count())
         .key("device")
     )
-    assert one.plan == two.plan
+    assert key_first.plan == key_last.plan
 
 
 @pytest.mark.parametrize(
-    ("sides", "says"),
+    ("sides", "message"),
     [
         ({"left": "clicks"}, "join.right: missing. Name a topic"),
         (
@@ -90,15 +95,15 @@ def test_answers_may_come_in_any_order() -> None:
             "join.right: unknown name 'colour'. Known names: read, union",
         ),
         ({"left": "clicks", "right": {"key": "id"}}, "read: missing"),
-        ({"left": "clicks", "right": {"read": "cards", "key": "id"}}, "window: missing in wrong_1"),
+        ({"left": "clicks", "right": {"read": "cards", "key": "id"}}, "window: missing in invalid_1"),
     ],
 )
-def test_a_side_of_a_join_is_an_input_or_a_whole_stage(sides: dict[str, Any], says: str) -> None:
+def test_an_invalid_side_of_a_join_is_refused(sides: dict[str, Any], message: str) -> None:
     document = {
         "join": {**sides, "by": "id"},
         "window": {"fixed": "1 minute"},
         "write": {"table": "t", "mode": "log"},
     }
-    with pytest.raises(stream.pipeline.DefinitionError) as refused:
-        from_document(document).to_plan("wrong")
-    assert says in str(refused.value)
+    with pytest.raises(stream.pipeline.DefinitionError) as raised:
+        from_document(document).to_plan("invalid")
+    assert message in str(raised.value)

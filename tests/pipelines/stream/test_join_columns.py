@@ -1,4 +1,4 @@
-"""A join that names no columns takes all of both inputs, whatever they are called."""
+"""A join without a column list takes all columns of both inputs and renames those that collide."""
 
 import pytest
 
@@ -7,25 +7,25 @@ from penstock.ingestion.contracts.contract import Contract, ContractField
 from penstock.stream import Pipeline, count, fixed, join, read
 
 
-def per_minute(topic: str, key: str) -> Pipeline:
-    """A stage over a topic."""
-    counted = read(topic).key(key).aggregate(**{topic.replace("-", "_"): count()})
-    return counted.window(fixed("1 minute")).write(f"{topic}_minute")
+def count_per_minute(topic: str, key: str) -> Pipeline:
+    """Count the records of a topic by key and minute."""
+    counts = read(topic).key(key).aggregate(**{topic.replace("-", "_"): count()})
+    return counts.window(fixed("1 minute")).write(f"{topic}_minute")
 
 
 @pytest.mark.parametrize("how", JOIN_KINDS)
-def test_stages_are_joined_without_naming_columns(how: str) -> None:
-    sides = (per_minute("impressions", "id"), per_minute("ad-clicks", "id"))
+def test_window_columns_of_both_stages_get_their_names_as_prefix(how: str) -> None:
+    sides = (count_per_minute("impressions", "id"), count_per_minute("ad-clicks", "id"))
     plan = join(*sides, by="id", how=how).write("seen", mode="log").plan
     joined = plan.stages[-1].join
     assert joined is not None
-    of_left = ["impressions", "impressions_minute_window_end", "impressions_minute_window_start"]
-    of_right = ["ad_clicks", "ad-clicks_minute_window_end", "ad-clicks_minute_window_start"]
-    expected = of_left if how in ("semi", "anti") else [*of_left, *of_right]
+    left_columns = ["impressions", "impressions_minute_window_end", "impressions_minute_window_start"]
+    right_columns = ["ad_clicks", "ad-clicks_minute_window_end", "ad-clicks_minute_window_start"]
+    expected = left_columns if how in ("semi", "anti") else [*left_columns, *right_columns]
     assert [column.name for column in joined.columns] == expected
 
 
-def test_a_field_that_is_called_as_a_column_of_panes_stands_behind_its_inputs_name() -> None:
+def test_a_field_with_the_name_of_a_pane_column_gets_its_input_as_prefix() -> None:
     fields = (
         ContractField("id", "string", "An id."),
         ContractField("at", "timestamp", "A time."),

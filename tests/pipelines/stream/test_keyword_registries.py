@@ -47,7 +47,7 @@ def test_each_keyword_is_a_function_of_the_public_api(registry: KindRegistry[Any
         (Parameter.empty, None),
     ],
 )
-def test_the_annotation_of_a_parameter_says_which_keywords_it_takes(
+def test_the_annotation_of_a_parameter_selects_its_keywords(
     annotation: Any, registry: KindRegistry[Any] | None
 ) -> None:
     parameter = Parameter("part", Parameter.POSITIONAL_OR_KEYWORD, annotation=annotation)
@@ -59,7 +59,7 @@ def test_no_two_registries_share_a_group_of_entry_points() -> None:
     assert len({registry.entry_point_group for registry in registries}) == len(registries)
 
 
-def test_annotations_may_be_texts() -> None:
+def test_annotations_may_be_strings() -> None:
     parameters = signature(stream.after_watermark, eval_str=True).parameters
     assert find_nested_registry(parameters["early"]) is TRIGGER_KEYWORDS
 
@@ -88,34 +88,36 @@ def unknown_annotation() -> Trigger:
 
 
 @pytest.fixture
-def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    write_modules(tmp_path, monkeypatch, own_keywords=MODULE)
-    return "own_keywords"
+def user_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    write_modules(tmp_path, monkeypatch, user_keywords=MODULE)
+    return "user_keywords"
 
 
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
         ("evry", "there is no trigger 'evry'. Did you mean 'every'? Write one of: after_all, "),
-        ("own_keywords:without_annotation", "is not a trigger. Name a class of this kind, or a function"),
-        ("own_keywords:unknown_annotation", "name 'Trigger' is not defined. Or write one of: after_all, "),
+        ("user_keywords:without_annotation", "is not a trigger. Name a class of this kind, or a function"),
+        ("user_keywords:unknown_annotation", "name 'Trigger' is not defined. Or write one of: after_all, "),
         ("penstock.stream.windows:fixed", "is not a trigger. Name a class of this kind, or a function"),
         ("penstock.engine.plan:Plan", "is not a trigger. Name a class of this kind, or a function"),
     ],
 )
-def test_an_error_suggests_a_keyword(own_module: str, name: str, problem: str) -> None:
-    with pytest.raises(DefinitionError) as refused:
+def test_an_error_suggests_a_keyword(user_module: str, name: str, problem: str) -> None:
+    with pytest.raises(DefinitionError) as raised:
         find_keyword(name, TRIGGER_KEYWORDS, "trigger")
-    assert problem in str(refused.value)
-    assert own_module not in TRIGGER_KEYWORDS.kinds_by_name
+    assert problem in str(raised.value)
+    assert user_module not in TRIGGER_KEYWORDS.kinds_by_name
 
 
-def test_an_entry_point_does_not_replace_a_keyword(own_module: str, tmp_path: Path) -> None:
-    install_entry_points(tmp_path, "penstock.triggers", each=f"{own_module}:each", every=f"{own_module}:each")
+def test_an_entry_point_does_not_replace_a_keyword(user_module: str, tmp_path: Path) -> None:
+    install_entry_points(
+        tmp_path, "penstock.triggers", each=f"{user_module}:each", every=f"{user_module}:each"
+    )
     forget_kinds(TRIGGER_KEYWORDS)
     try:
         each = find_keyword("each", TRIGGER_KEYWORDS, "trigger")
-        assert each is vars(sys.modules[own_module])["each"]
+        assert each is vars(sys.modules[user_module])["each"]
         assert find_keyword("every", TRIGGER_KEYWORDS, "trigger") is stream.every
         assert vars(stream).get("each") is None
         assert stream.each is each

@@ -1,4 +1,4 @@
-"""A class that could never be read again is refused as a memory when the pipeline is defined."""
+"""A state class that cannot be decoded is refused when the pipeline is defined."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -14,41 +14,41 @@ from penstock.engine.plan.stateful_function import state_columns
 from penstock.stream import read
 
 
-def silent(_: KeyContext[Any]) -> KeyUpdate[Any]:
-    """Remember nothing."""
+def keep_nothing(_: KeyContext[Any]) -> KeyUpdate[Any]:
+    """A stateful function without state."""
     return KeyUpdate(None)
 
 
-class Undecided:
-    """Somebody forgot that it is to be a dataclass."""
+class NoDataclass:
+    """A class that declares fields, but is not a dataclass."""
 
     number: int
 
 
 @dataclass
-class Queued:
-    """What waits in a queue."""
+class WithDeque:
+    """A state with an unsupported container."""
 
     waiting: deque[int]
 
 
 @dataclass
 class Nested:
-    """A memory with another in it."""
+    """A state with an unsupported container inside another."""
 
-    by_day: dict[str, list[Queued | None]]
+    by_day: dict[str, list[WithDeque | None]]
 
 
 @dataclass
-class Either:
-    """A list or a set: in bytes the two are alike."""
+class ListOrSet:
+    """A list or a set, which have the same encoding."""
 
     seen: list[int] | set[int]
 
 
 @dataclass
-class Unknown:
-    """A type that is nowhere."""
+class UnknownType:
+    """A state with an annotation that does not exist."""
 
     place: "Nowhere"  # noqa: F821
 
@@ -60,53 +60,53 @@ class Pair(NamedTuple):
     other: str | None
 
 
-class Known(msgspec.Struct):
-    """Everything that may be remembered, itself included."""
+class EveryType(msgspec.Struct):
+    """A state with all supported types, itself included."""
 
     at: datetime
     pairs: dict[tuple[int, str], Pair] = {}
     seen: frozenset[str] = frozenset()
-    before: "Known | None" = None
+    before: "EveryType | None" = None
     other: Any = None
 
 
 @dataclass
-class Nothing:
-    """A memory without fields."""
+class OnlyDefaults:
+    """A state whose fields have defaults."""
 
     words: list[str] = field(default_factory=list)
 
 
-def remembered(kind: type[Any]) -> None:
-    """Define a pipeline whose function remembers such values."""
+def define_stateful_pipeline(state_class: type[Any]) -> None:
+    """Define a pipeline with a state of this class."""
     _ = (
         read("sensors")
         .key("device")
-        .stateful(silent, state=kind, returns={"n": "BIGINT"})
+        .stateful(keep_nothing, state=state_class, returns={"n": "BIGINT"})
         .write("t", mode="log")
         .plan
     )
 
 
 @pytest.mark.parametrize(
-    ("kind", "says"),
+    ("state_class", "message"),
     [
-        (Undecided, "Undecided declares number, but is not a dataclass. Give a dataclass"),
-        (Queued, "Queued has a deque"),
+        (NoDataclass, "NoDataclass declares number, but is not a dataclass. Give a dataclass"),
+        (WithDeque, "WithDeque has a deque"),
         (Nested, "Nested has a deque"),
-        (Either, "Either: Type unions may not contain"),
-        (Unknown, "Unknown: name 'Nowhere' is not defined"),
+        (ListOrSet, "ListOrSet: Type unions may not contain"),
+        (UnknownType, "UnknownType: name 'Nowhere' is not defined"),
     ],
 )
-def test_what_could_not_be_read_again_is_refused(kind: type[Any], says: str) -> None:
-    with pytest.raises(DefinitionError, match=says):
-        remembered(kind)
+def test_a_state_class_that_cannot_be_decoded_is_refused(state_class: type[Any], message: str) -> None:
+    with pytest.raises(DefinitionError, match=message):
+        define_stateful_pipeline(state_class)
 
 
-@pytest.mark.parametrize("kind", [Pair, Known, Nothing, dict, int, object])
-def test_whatever_comes_back_from_bytes_may_be_remembered(kind: type[Any]) -> None:
-    remembered(kind)
+@pytest.mark.parametrize("state_class", [Pair, EveryType, OnlyDefaults, dict, int, object])
+def test_a_state_class_that_can_be_decoded_is_accepted(state_class: type[Any]) -> None:
+    define_stateful_pipeline(state_class)
 
 
-def test_the_columns_of_a_vectorized_memory_ask_for_no_dataclass() -> None:
-    assert [column.name for column in state_columns(Undecided)] == ["number"]
+def test_state_columns_need_no_dataclass() -> None:
+    assert [column.name for column in state_columns(NoDataclass)] == ["number"]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from tests.pipelines.recorded_answers import oracle
+from tests.pipelines.recorded_answers import recorded_file
 
 from penstock.ingestion.contracts import Contract, ContractField
 from penstock.stream import (
@@ -66,7 +66,7 @@ def recorded(topic: str) -> list[bytes]:
 
     Of bids at one time the one with the smallest `extra` comes last, for so q18 says which of them counts.
     """
-    lines = oracle(f"nexmark/{topic}.jsonl").read_text("utf-8").splitlines()
+    lines = recorded_file(f"nexmark/{topic}.jsonl").read_text("utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     if topic == "bids":
         rows.sort(key=lambda row: row["extra"], reverse=True)

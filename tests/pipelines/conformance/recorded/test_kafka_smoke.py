@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.pipelines.conformance.recorded.spark_evaluation import by_spark, said_by_reference, said_by_spark
-from tests.pipelines.recorded_answers import ORACLES, oracle_document
+from tests.pipelines.recorded_answers import ORACLES, load_recorded_document
 
 from penstock.conformance.reference import EvaluatedBatch, InputBatch, InputRecord, evaluate
 from penstock.engine.plan import (
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 DAY = 86_400_000
 FILE = "kafka/kafka_smoke.json"
-EXAMPLES = oracle_document(FILE)["examples"] if (ORACLES / FILE).exists() else []
+EXAMPLES = load_recorded_document(FILE)["examples"] if (ORACLES / FILE).exists() else []
 
 
 def shuffled(keys: int, most: int) -> list[InputRecord]:

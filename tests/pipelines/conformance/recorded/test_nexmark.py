@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from tests.pipelines.recorded_answers import oracle, oracle_document
+from tests.pipelines.recorded_answers import load_recorded_document, recorded_file
 
 from penstock.conformance.reference import InputRecord, Pane, evaluate_bounded
 from penstock.engine.plan import (
@@ -37,13 +37,13 @@ RANKS = (("rank1", 0, 10_000), ("rank2", 10_000, 1_000_000), ("rank3", 1_000_000
 
 
 def bids() -> list[dict[str, Any]]:
-    lines = oracle("nexmark/bids.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = recorded_file("nexmark/bids.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
 
 def answer(name: str) -> list[dict[str, Any]]:
     (query,) = (
-        query for query in oracle_document("nexmark/answers.json")["queries"] if query["name"] == name
+        query for query in load_recorded_document("nexmark/answers.json")["queries"] if query["name"] == name
     )
     names = [column["name"] for column in query["columns"]]
     return [dict(zip(names, row, strict=True)) for row in query["rows"]]

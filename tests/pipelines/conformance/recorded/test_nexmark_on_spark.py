@@ -16,7 +16,7 @@ from tests.pipelines.conformance.recorded.nexmark_queries import (
     recorded,
 )
 from tests.pipelines.memory_topics import create_memory_source
-from tests.pipelines.recorded_answers import oracle_document
+from tests.pipelines.recorded_answers import load_recorded_document
 
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.intent import OffsetRange
@@ -105,11 +105,15 @@ def plain(name: str, value: Any) -> Any:
 @pytest.mark.spark
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_query_gives_its_recorded_answer(answers: Mapping[str, Rows], name: str) -> None:
-    (query,) = (one for one in oracle_document("nexmark/answers.json")["queries"] if one["name"] == name)
+    (query,) = (
+        one for one in load_recorded_document("nexmark/answers.json")["queries"] if one["name"] == name
+    )
     names = [column["name"] for column in query["columns"]]
     expected = Counter(comparable(dict(zip(names, row, strict=True)), names) for row in query["rows"])
     assert Counter(comparable(row, names) for row in answers[name]) == expected
 
 
 def test_every_recorded_query_is_run() -> None:
-    assert [query["name"] for query in oracle_document("nexmark/answers.json")["queries"]] == list(QUERIES)
+    assert [query["name"] for query in load_recorded_document("nexmark/answers.json")["queries"]] == list(
+        QUERIES
+    )

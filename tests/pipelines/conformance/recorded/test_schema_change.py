@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.pipelines.engine.batch.stream_bench import TYPES
 from tests.pipelines.engine.dedup.test_duplicates import RememberingBench
-from tests.pipelines.recorded_answers import oracle_document
+from tests.pipelines.recorded_answers import load_recorded_document
 
 from penstock.conformance.reference.input_records import InputBatch, InputRecord
 from penstock.engine.operators.stage_graph import compile_graph
@@ -81,7 +81,7 @@ def shown(bench: ByKey, batch: int) -> list[list[Any]]:
 
 def test_repeats_are_known_over_a_restart_with_a_third_column(tmp_path: Path) -> None:
     (case,) = (
-        case for case in oracle_document("spark/spark_watermark.json")["cases"] if case["name"] == NAME
+        case for case in load_recorded_document("spark/spark_watermark.json")["cases"] if case["name"] == NAME
     )
     first, second, third = batches(case["steps"])
     bench = ByKey(BEFORE, tmp_path)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.pipelines.conformance.recorded.spark_evaluation import by_spark, said_by_reference, said_by_spark
-from tests.pipelines.recorded_answers import oracle_document
+from tests.pipelines.recorded_answers import load_recorded_document
 
 from penstock.conformance.reference import InputBatch, InputRecord, Pane, evaluate
 from penstock.engine.plan import (
@@ -101,7 +101,7 @@ def rows(panes: list[Pane]) -> list[list[Any]]:
 @pytest.fixture
 def case() -> Any:
     (found,) = (
-        each for each in oracle_document("spark/spark_watermark.json")["cases"] if each["name"] == NAME
+        each for each in load_recorded_document("spark/spark_watermark.json")["cases"] if each["name"] == NAME
     )
     assert len(found["steps"]) == 1
     return found

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 import yaml
 from tests.pipelines.conformance.recorded.spark_evaluation import said_by_reference, said_by_spark
-from tests.pipelines.recorded_answers import ORACLES, oracle_document
+from tests.pipelines.recorded_answers import ORACLES, load_recorded_document
 
 from penstock.conformance.reference import EvaluatedBatch, Evaluator, InputBatch, InputRecord
 from penstock.engine.definition.user_functions import combiner_ref
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FILE = "spark/spark_watermark.json"
-CASES = oracle_document(FILE)["cases"] if (ORACLES / FILE).exists() else []
+CASES = load_recorded_document(FILE)["cases"] if (ORACLES / FILE).exists() else []
 DIFFERENCES = yaml.safe_load((Path(__file__).parent / "spark_differences.yaml").read_text(encoding="utf-8"))
 TWO_INPUTS = {"watermark with 2 streams": 15, "MultipleWatermarkPolicy: min": 8}
 """Cases that only ask for the watermark, and how many of their steps come before a restart that forgets."""
@@ -78,7 +78,7 @@ def test_a_case_of_spark_comes_out_the_same_or_is_listed_with_the_reason(case: d
 @pytest.mark.parametrize("name", LAGGING)
 def test_where_output_of_spark_lags_its_windows_have_the_same_values(name: str) -> None:
     """What Spark has not shown when the case ends are windows that the watermark has passed."""
-    oracle_document(FILE)
+    load_recorded_document(FILE)
     (case,) = (case for case in CASES if case["name"] == name)
     run = run_of(case)
     for step in case["steps"]:
@@ -94,7 +94,7 @@ def test_where_output_of_spark_lags_its_windows_have_the_same_values(name: str) 
 def test_every_case_comes_out_on_spark_as_it_does_in_the_reference(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
-    oracle_document(FILE)
+    load_recorded_document(FILE)
     cases = [case for case in ONE_INPUT if case["name"] not in DIFFERENCES or case["name"] in LAGGING]
     assert len(cases) > 30
     differing = []
@@ -109,13 +109,13 @@ def test_every_case_comes_out_on_spark_as_it_does_in_the_reference(
 
 
 def test_the_recorded_cases_are_there() -> None:
-    oracle_document(FILE)
+    load_recorded_document(FILE)
     assert set(DIFFERENCES) <= {case["name"] for case in CASES}
 
 
 @pytest.mark.parametrize(("name", "upto"), TWO_INPUTS.items())
 def test_the_watermark_of_two_inputs_is_the_lower_one(name: str, upto: int) -> None:
-    oracle_document(FILE)
+    load_recorded_document(FILE)
     (case,) = (case for case in CASES if case["name"] == name)
     bounds = case["query"]["watermark_delay_s"]
     sources = tuple(source_of(source, bound, None, ["value"]) for source, bound in bounds.items())

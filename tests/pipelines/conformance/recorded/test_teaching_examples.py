@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.pipelines.conformance.recorded.spark_evaluation import by_spark
 from tests.pipelines.conformance.transcripts.test_on_spark import in_any_order
-from tests.pipelines.recorded_answers import oracle_document
+from tests.pipelines.recorded_answers import load_recorded_document
 
 from penstock.conformance import ReferenceEngine, run_cases
 from penstock.conformance.on_spark import SparkEngine
@@ -82,7 +82,7 @@ def by_batch(flat: list[Any], like: list[list[Any]]) -> list[list[Any]]:
 
 
 def test_the_function_of_the_word_count_is_called_for_the_words_of_a_batch_alone() -> None:
-    example = oracle_document("decks/cases.json")["stateful_word_count"]
+    example = load_recorded_document("decks/cases.json")["stateful_word_count"]
     CALLS.clear()
     outcomes = evaluate(WORD_COUNT, said(example))
     shown = [sorted([pane.key[0], dict(pane.values)["n"]] for pane in outcome.panes) for outcome in outcomes]
@@ -94,7 +94,7 @@ def test_the_function_of_the_word_count_is_called_for_the_words_of_a_batch_alone
 def test_the_word_count_calls_and_says_on_spark_what_is_recorded(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
-    example = oracle_document("decks/cases.json")["stateful_word_count"]
+    example = load_recorded_document("decks/cases.json")["stateful_word_count"]
     CALLS.clear()
     panes = by_spark(spark, WORD_COUNT, said(example), tmp_path)
     shown = [sorted([pane.key[0], dict(pane.values)["n"]] for pane in some) for some in panes]
@@ -113,7 +113,7 @@ def test_the_watermarked_stream_and_the_question_how_come_out_on_spark(spark: "S
 
 
 def watermarked_stream() -> dict[str, Any]:
-    arrivals = oracle_document("decks/cases.json")["watermark_stream"]["arrivals"]
+    arrivals = load_recorded_document("decks/cases.json")["watermark_stream"]["arrivals"]
     steps = [
         # W(t): no element at or before t is expected any more, which is our watermark t + 1.
         {"watermark": int(item[2:-1]) + 1}
@@ -142,7 +142,7 @@ def test_no_element_of_the_watermarked_stream_is_late() -> None:
 
 def questions_how() -> list[dict[str, Any]]:
     """Sums per hour, every ten minutes of processing time if there is something new."""
-    question = oracle_document("decks/cases.json")["dataflow_questions"]
+    question = load_recorded_document("decks/cases.json")["dataflow_questions"]
     assert question["how"] == ["discarding", "accumulating", "accumulating and retracting"]
     return [
         {

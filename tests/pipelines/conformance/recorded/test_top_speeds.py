@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.pipelines.conformance.recorded.spark_evaluation import said_by_reference, said_by_spark
-from tests.pipelines.recorded_answers import oracle
+from tests.pipelines.recorded_answers import recorded_file
 
 from penstock.conformance.reference import InputBatch, InputRecord, evaluate
 from penstock.engine.plan import (
@@ -51,7 +51,7 @@ PLAN = Plan("speeds", (SOURCE,), (STAGE,))
 
 def rows(name: str) -> list[Row]:
     """Rows of a file; whole numbers are such."""
-    with oracle(f"flink/{name}").open(encoding="utf-8") as file:
+    with recorded_file(f"flink/{name}").open(encoding="utf-8") as file:
         return [
             {name: (int if TYPES[name] == "BIGINT" else float)(value) for name, value in row.items()}
             for row in csv.DictReader(file)

@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 from tests.examples import scale_examples
 from tests.pipelines.plan_strategies import (
     PARTITIONS,
-    addressed,
     arrivals,
+    assign_offsets,
+    build_plan,
     event_time_plans,
     event_windows,
     lasting_triggers,
     modes,
     order_windows,
-    plan_of,
     plans,
-    rules,
     runs,
     triggers,
+    watermarks,
 )
 
 from penstock.conformance.reference import EvaluatedBatch, InputBatch, Pane, evaluate, evaluate_bounded
@@ -121,8 +121,8 @@ def test_timing_follows_the_end_of_the_window(plan: Plan, batches: list[InputBat
 @given(event_windows, modes, st.lists(arrivals, max_size=25), st.data())
 def test_final_values_do_not_depend_on_how_records_were_cut(window, mode, arriving, data) -> None:
     """Without lateness in play: a bound that covers all disorder, so that no cut makes a record late."""
-    plan = plan_of(window, Default(), lateness=10**9, accumulation=mode)
-    records = addressed(arriving)
+    plan = build_plan(window, Default(), lateness=10**9, accumulation=mode)
+    records = assign_offsets(arriving)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(records)), max_size=5)))
     edges = [0, *cuts, len(records)]
     pieces = [tuple(records[a:b]) for a, b in pairwise(edges)]
@@ -137,9 +137,9 @@ def test_final_values_do_not_depend_on_how_records_were_cut(window, mode, arrivi
 
 
 @SLOWLY
-@given(event_windows, lasting_triggers, rules, st.integers(0, 20), runs())
+@given(event_windows, lasting_triggers, watermarks, st.integers(0, 20), runs())
 def test_inserts_minus_retracts_are_the_bounded_run(window, trigger, rule, lateness, batches) -> None:
-    plan = plan_of(
+    plan = build_plan(
         window, trigger, rule, lateness=lateness * 1_000, accumulation="retracting", final_pane="when_changed"
     )
     outcomes = evaluate(plan, batches)
@@ -163,7 +163,7 @@ def is_sliding(plan: Plan) -> bool:
 @SLOWLY
 @given(event_windows, lasting_triggers, runs())
 def test_discarded_panes_add_up_to_the_bounded_run(window, trigger, batches) -> None:
-    plan = plan_of(window, trigger, lateness=10**9, accumulation="discarding", final_pane="when_changed")
+    plan = build_plan(window, trigger, lateness=10**9, accumulation="discarding", final_pane="when_changed")
     outcomes = evaluate(plan, batches)
     shown = sum(pane.records for pane in panes(outcomes))
     assert shown == sum(pane.records for pane in without_late(plan, batches, outcomes).panes)
@@ -172,7 +172,7 @@ def test_discarded_panes_add_up_to_the_bounded_run(window, trigger, batches) -> 
 @SLOWLY
 @given(triggers, runs())
 def test_a_trigger_that_finished_sends_what_comes_later_to_the_late_table(trigger, batches) -> None:
-    plan = plan_of(Global(), trigger, accumulation="accumulating")
+    plan = build_plan(Global(), trigger, accumulation="accumulating")
     outcomes = evaluate(plan, batches)
     done: set[tuple] = set()
     for outcome in outcomes:
@@ -184,8 +184,8 @@ def test_a_trigger_that_finished_sends_what_comes_later_to_the_late_table(trigge
 @given(order_windows, st.lists(arrivals, max_size=25), st.data())
 def test_order_windows_do_not_depend_on_how_records_were_cut(window, arriving, data) -> None:
     """At one clock: what goes by the clock sees the batches, all else only the records."""
-    plan = plan_of(window)
-    records = addressed(arriving)
+    plan = build_plan(window)
+    records = assign_offsets(arriving)
     cut = data.draw(st.integers(0, len(records)))
     ordered = sorted(records, key=lambda record: record.address)
     pieces = [tuple(ordered[:cut]), tuple(ordered[cut:])]

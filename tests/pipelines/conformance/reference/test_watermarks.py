@@ -4,7 +4,7 @@ from dataclasses import replace
 from math import inf
 
 import pytest
-from tests.pipelines.plan_strategies import SOURCE, plan_of
+from tests.pipelines.plan_strategies import SOURCE, build_plan
 
 from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
 from penstock.engine.plan import Deduplication, Fixed, Plan, WatermarkStrategy
@@ -30,7 +30,7 @@ def watermarks(plan: Plan, *batches: tuple[int, dict[int, list[int]]]) -> list[f
 
 
 def plan(**rule: object) -> Plan:
-    return plan_of(Fixed(10), rule=WatermarkStrategy(**rule))
+    return build_plan(Fixed(10), watermark=WatermarkStrategy(**rule))
 
 
 def test_it_is_the_lowest_of_the_partitions_less_the_bound() -> None:
@@ -125,7 +125,7 @@ def test_the_ends_of_the_calendar_break_nothing(time: int) -> None:
         Sessions(60_000),
         Calendar("month", "Europe/Berlin"),
     ):
-        evaluator = Evaluator(plan_of(window))
+        evaluator = Evaluator(build_plan(window))
         record = InputRecord(SOURCE, 0, 0, {"key": "k", "value": 1, "at": time})
         outcome = evaluator.run(InputBatch(0, 0, (record,), is_last=True))
         assert outcome.panes

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.pipelines.recorded_answers import oracle_document
+from tests.pipelines.recorded_answers import load_recorded_document
 
 from penstock.conformance import ReferenceEngine, run_cases
 
@@ -16,13 +16,15 @@ NAMED = [(file, name) for file in FIGURES if file.endswith(".json") for name in 
 
 @pytest.mark.parametrize(("file", "name"), NAMED)
 def test_the_figure_comes_out_as_drawn(file: str, name: str) -> None:
-    (verdict,) = run_cases([figure_case(oracle_document(f"dataflow/{file}"), file, name)], ReferenceEngine())
+    (verdict,) = run_cases(
+        [figure_case(load_recorded_document(f"dataflow/{file}"), file, name)], ReferenceEngine()
+    )
     assert verdict.is_ok, (verdict.expected, verdict.actual)
 
 
 @pytest.mark.parametrize("file", [file for file in FIGURES if file.endswith(".json")])
 def test_every_figure_is_run(file: str) -> None:
-    drawn = {figure["id"] for figure in oracle_document(f"dataflow/{file}")["figures"]}
+    drawn = {figure["id"] for figure in load_recorded_document(f"dataflow/{file}")["figures"]}
     assert drawn == set(FIGURES[file])
 
 

@@ -10,7 +10,7 @@ from tests.pipelines.conformance.dialects.translation import load_translated_cas
 from tests.pipelines.conformance.transcripts.test_figures import NAMED, figure_case
 from tests.pipelines.conformance.transcripts.test_recorded_cases import FILES, known_differences
 from tests.pipelines.conformance.transcripts.test_runner import RIGHT, wrong
-from tests.pipelines.recorded_answers import oracle, oracle_document
+from tests.pipelines.recorded_answers import load_recorded_document, recorded_file
 
 from penstock.conformance import CaseVerdict, ReferenceEngine, load_case_nodes, run_cases
 from penstock.conformance.on_spark import SparkEngine
@@ -47,7 +47,7 @@ def test_recorded_cases_come_out_on_spark_as_they_do_in_the_reference(
 ) -> None:
     listed = yaml.safe_load((HERE / "spark_differences.yaml").read_text(encoding="utf-8"))
     differences = listed.get(Path(file).name) or {}
-    pairs = on_both(spark, load_translated_cases([oracle(file)]))
+    pairs = on_both(spark, load_translated_cases([recorded_file(file)]))
     differing = {ours.id for ours, _ in pairs if not ours.is_ok}
     assert differing - set(known_differences(file)) == set(differences)
     ours, theirs = ([p for p in column if p.id not in differences] for column in zip(*pairs, strict=True))
@@ -55,7 +55,7 @@ def test_recorded_cases_come_out_on_spark_as_they_do_in_the_reference(
 
 
 def test_the_contract_and_the_papers_figures_come_out_on_spark(spark: "SparkSession") -> None:
-    figures = [figure_case(oracle_document(f"dataflow/{file}"), file, name) for file, name in NAMED]
+    figures = [figure_case(load_recorded_document(f"dataflow/{file}"), file, name) for file, name in NAMED]
     pairs = on_both(spark, [*load_case_nodes([HERE / "semantics_cases.yaml"]), *figures])
     differing = [(o.id, o.expected, o.actual) for o, _ in pairs if not o.is_ok]
     assert differing == []

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.pipelines.conformance.dialects.translation import load_translated_cases
-from tests.pipelines.recorded_answers import oracle
+from tests.pipelines.recorded_answers import recorded_file
 
 from penstock.conformance import CaseVerdict, ReferenceEngine, run_cases
 
@@ -27,7 +27,7 @@ def known_differences(file: str) -> dict[str, Any]:
 
 def judge(file: str) -> list[CaseVerdict]:
     """The verdicts of the reference evaluator."""
-    return list(run_cases(load_translated_cases([oracle(file)]), ReferenceEngine()))
+    return list(run_cases(load_translated_cases([recorded_file(file)]), ReferenceEngine()))
 
 
 @pytest.mark.parametrize("file", FILES)

@@ -99,9 +99,9 @@ def test_files_without_a_case_are_refused_and_what_is_said_of_yaml_is_one_line(t
     texts = {"none.json": "", "header.jsonl": '{"header": true}', "broken.yaml": "a: [1\n b: 2"}
     for name, text in texts.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-        with pytest.raises(TranscriptError, match=r"no cases found|is not valid YAML") as refused:
+        with pytest.raises(TranscriptError, match=r"no cases found|is not valid YAML") as raised:
             list(run_files([tmp_path / name], ReferenceEngine()))
-        assert "\n" not in str(refused.value)
+        assert "\n" not in str(raised.value)
 
 
 def test_a_file_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_a_field_that_means_nothing_here_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "message"),
     [
         ({"unit": "fortnights"}, "unknown unit 'fortnights'"),
         ({"window": {"type": "hexagonal"}}, "no windows of type 'hexagonal'"),
@@ -248,18 +248,18 @@ def test_a_field_that_means_nothing_here_is_named() -> None:
         ({"trigger": nested(700)}, "the case is nested too deeply"),
     ],
 )
-def test_a_case_that_cannot_be_run_says_why_and_stops_no_other(change: dict[str, Any], says: str) -> None:
+def test_a_case_that_cannot_be_run_says_why_and_stops_no_other(change: dict[str, Any], message: str) -> None:
     broken, right = run_cases([wrong(**change), RIGHT], ReferenceEngine())
     assert right.is_ok
     assert not broken.is_ok
-    with pytest.raises(TranscriptError, match=says):
+    with pytest.raises(TranscriptError, match=message):
         parse_case(wrong(**change))
     assert isinstance(broken.actual, dict)
     assert broken.actual["error"]
 
 
 @pytest.mark.parametrize(
-    ("kind", "expected", "says"),
+    ("kind", "expected", "message"),
     [
         ("expect", 3, "step 3, `expect` is 3; write a list of panes, such as"),
         ("expect", None, "`expect` is None; write a list of panes"),
@@ -288,10 +288,10 @@ def test_a_case_that_cannot_be_run_says_why_and_stops_no_other(change: dict[str,
     ],
 )
 def test_what_is_expected_in_no_form_of_the_schema_is_named_by_its_place(
-    kind: str, expected: Any, says: str
+    kind: str, expected: Any, message: str
 ) -> None:
     broken = wrong(steps=[*RIGHT["steps"][:2], {kind: expected}])
-    with pytest.raises(TranscriptError, match=says):
+    with pytest.raises(TranscriptError, match=message):
         parse_case(broken)
     verdict = verdict_of(broken)
     assert (verdict.is_ok, bool(verdict.malformed)) == (False, True)
@@ -303,7 +303,7 @@ def test_what_the_contract_does_not_have_is_well_said_and_differs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "says"),
+    ("name", "text", "message"),
     [
         ("figures.json", '{\n "figures": [1]\n}', "the document has no cases"),
         ("three.json", '{"cases": 3}', "`cases` is not a list but 3"),
@@ -319,10 +319,10 @@ def test_what_the_contract_does_not_have_is_well_said_and_differs() -> None:
     ],
 )
 def test_a_file_is_refused_by_the_line_where_its_form_ends(
-    tmp_path: Path, name: str, text: str, says: str
+    tmp_path: Path, name: str, text: str, message: str
 ) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
-    with pytest.raises(TranscriptError, match=says):
+    with pytest.raises(TranscriptError, match=message):
         list(run_files([tmp_path / name], ReferenceEngine()))
 
 

@@ -5,7 +5,7 @@ from math import inf
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.pipelines.plan_strategies import SOURCE, plan_of
+from tests.pipelines.plan_strategies import SOURCE, build_plan
 
 from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
 from penstock.engine.batch.input_watermarks import StreamWatermarks, collect_watermark_rules
@@ -28,7 +28,7 @@ Ran = list[tuple[int, dict[tuple[str, int], int], frozenset[tuple[str, int]]]]
 
 
 def plan_over(first: WatermarkStrategy, second: WatermarkStrategy) -> Plan:
-    plan = plan_of(Fixed(10), rule=first)
+    plan = build_plan(Fixed(10), watermark=first)
     (source,) = plan.sources
     source = replace(source, origin=TopicOrigin(SOURCE))
     other = replace(source, name=OTHER, origin=TopicOrigin(OTHER), watermark=second)

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.pipelines.recorded_answers import oracle_document
+from tests.pipelines.recorded_answers import load_recorded_document
 
 from penstock.engine.definition.durations import to_milliseconds
 from penstock.engine.errors import DefinitionError
@@ -38,7 +38,7 @@ def test_what_is_no_duration_is_refused(wrong: Any) -> None:
 
 
 def test_delays_that_another_engine_accepts_mean_the_same_here_where_they_have_a_fixed_length() -> None:
-    table = oracle_document("spark/spark_watermark.json")["delay_threshold_table"]
+    table = load_recorded_document("spark/spark_watermark.json")["delay_threshold_table"]
     for row in table["valid"]:
         for text in row["texts"]:
             plain = not any(word in text.lower() for word in ("interval", "month", "year"))

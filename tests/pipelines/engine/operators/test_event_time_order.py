@@ -141,13 +141,13 @@ def test_a_timer_that_never_advances_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "message"),
     [
         ({"order": "time"}, "stateful.order: 'time'. Write one of: arrival, event_time"),
         ({"order": "event_time", "clock": True}, "stateful.order: event_time with processing-time timers"),
         ({"order": "event_time", "vectorized": True}, "stateful.order: event_time with vectorized"),
     ],
 )
-def test_options_that_event_time_order_lacks_are_refused(options: dict[str, Any], says: str) -> None:
-    with pytest.raises(DefinitionError, match=says):
+def test_options_that_event_time_order_lacks_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(DefinitionError, match=message):
         StatefulFunction(function_ref(watch), state_type(Seen), RETURNS, **options)

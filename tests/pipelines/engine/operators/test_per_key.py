@@ -140,12 +140,12 @@ def test_a_clock_timer_must_be_declared(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "says"),
+    ("function", "message"),
     [
         (endless, r"endless: key \('a',\) set timers that were due immediately 1000 times in one batch"),
         (none_at_all, r"none_at_all: for key \('a',\) it returned NoneType, not a KeyUpdate"),
     ],
 )
-def test_a_function_with_an_invalid_result_is_named(tmp_path: Path, function: Any, says: str) -> None:
-    with pytest.raises(StatefulFunctionError, match=says):
+def test_a_function_with_an_invalid_result_is_named(tmp_path: Path, function: Any, message: str) -> None:
+    with pytest.raises(StatefulFunctionError, match=message):
         engine(stage_of(function), [batch(0, 0, ("a", 1, 1))], tmp_path)

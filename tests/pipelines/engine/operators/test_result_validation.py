@@ -92,11 +92,11 @@ def told(answer: Found, folder: Path, order: ProcessingOrder = "arrival") -> lis
 
 
 @pytest.mark.parametrize("order", ["arrival", "event_time"])
-@pytest.mark.parametrize(("answer", "says"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize(("answer", "message"), WRONG.values(), ids=WRONG)
 def test_an_invalid_result_raises_a_clear_error(
-    answer: Found, says: str, order: ProcessingOrder, tmp_path: Path
+    answer: Found, message: str, order: ProcessingOrder, tmp_path: Path
 ) -> None:
-    with pytest.raises(StatefulFunctionError, match=says):
+    with pytest.raises(StatefulFunctionError, match=message):
         told(answer, tmp_path, order)
 
 

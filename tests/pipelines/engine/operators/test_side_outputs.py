@@ -145,10 +145,10 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("says", WRONG)
-def test_what_cannot_be_is_refused(says: str) -> None:
-    with pytest.raises(DefinitionError, match=says):
-        WRONG[says]()
+@pytest.mark.parametrize("message", WRONG)
+def test_what_cannot_be_is_refused(message: str) -> None:
+    with pytest.raises(DefinitionError, match=message):
+        WRONG[message]()
 
 
 def test_a_downstream_stage_reads_only_the_main_output() -> None:

@@ -87,8 +87,9 @@ def test_a_column_used_from_one_stage_may_have_any_type_in_the_other(tmp_path: P
 
 def test_a_column_used_from_both_must_be_renamed_first(tmp_path: Path) -> None:
     both = joining(JoinColumn("word", "one", "word"), JoinColumn("best", "many", "word"))
-    says = "then.word: it is list<.*> in many and string in one. .*as in many.then().select(other_word='word', ...)"
-    with pytest.raises(DefinitionError, match=says.replace("(", "[(]").replace(")", "[)]")):
+    message = "then.word: it is list<.*> in many and string in one. .*as in "
+    message += "many.then().select(other_word='word', ...)"
+    with pytest.raises(DefinitionError, match=message.replace("(", "[(]").replace(")", "[)]")):
         graph_of(plan_of(both))
     renamed = joining(JoinColumn("best", "many", "other_word"), JoinColumn("word", "one", "word"))
     select = InputSteps("many", (SelectStep((("key", "key"), ("n", "n"), ("other_word", "word"))),))

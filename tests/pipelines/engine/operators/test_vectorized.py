@@ -104,7 +104,7 @@ def broken(calls: KeyBatchContext) -> KeyBatchUpdate:
 
 
 @pytest.mark.parametrize(
-    ("function", "error", "says"),
+    ("function", "error", "message"),
     [
         (
             endless,
@@ -150,9 +150,9 @@ def broken(calls: KeyBatchContext) -> KeyBatchUpdate:
     ],
 )
 def test_a_vectorized_function_with_an_invalid_result_is_named(
-    tmp_path: Path, function: Any, error: type[Exception], says: str
+    tmp_path: Path, function: Any, error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(error, match=says):
+    with pytest.raises(error, match=message):
         engine(stage_of(function), [batch(0, 0, ("a", 1, 1))], tmp_path)
 
 

@@ -5,7 +5,7 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 from hypothesis import given, settings
-from tests.pipelines.plan_strategies import plan_of, plans
+from tests.pipelines.plan_strategies import build_plan, plans
 
 from penstock.engine.errors import PlanFormatError
 from penstock.engine.plan import (
@@ -43,18 +43,18 @@ def test_random_plans_are_right(plan: Plan) -> None:
 
 
 def test_a_fingerprint_is_the_same_in_every_process() -> None:
-    plan = plan_of(Fixed(60_000), Repeatedly(AfterCount(3)))
+    plan = build_plan(Fixed(60_000), Repeatedly(AfterCount(3)))
     assert fingerprint(plan) == "098a7c5c12452c3b721bacfe0d99998ebd122f1e3c80b3e42f041f74801c91cd"
 
 
 def test_a_plan_cannot_be_changed() -> None:
-    plan = plan_of(Fixed(60_000))
+    plan = build_plan(Fixed(60_000))
     with pytest.raises(FrozenInstanceError):
         plan.name = "other"  # type: ignore[misc]  # this is what is tested
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "message"),
     [
         ({"format": "penstock-plan/0"}, "reads 'penstock-plan/1'"),
         ({"plan": {"kind": "Nothing"}}, "of kind 'Nothing'"),
@@ -63,9 +63,9 @@ def test_a_plan_cannot_be_changed() -> None:
         ({"plan": {"kind": "Fixed", "size": 0}}, "Fixed cannot be read"),
     ],
 )
-def test_a_stored_plan_of_another_format_is_refused(change: dict[str, object], says: str) -> None:
-    with pytest.raises(PlanFormatError, match=says):
-        plan_from_dict(plan_to_dict(plan_of(Fixed(60_000))) | change)
+def test_a_stored_plan_of_another_format_is_refused(change: dict[str, object], message: str) -> None:
+    with pytest.raises(PlanFormatError, match=message):
+        plan_from_dict(plan_to_dict(build_plan(Fixed(60_000))) | change)
 
 
 @settings(deadline=None)
@@ -80,7 +80,7 @@ def test_a_trigger_that_can_finish_is_refused_unless_it_may(plan: Plan) -> None:
 
 
 def test_checks_of_an_input_are_part_of_its_plan_and_leave_others_as_they_were() -> None:
-    plan = plan_of(Fixed(60_000), Repeatedly(AfterCount(3)))
+    plan = build_plan(Fixed(60_000), Repeatedly(AfterCount(3)))
     checks = (RowCheck("known", "key IS NULL", "warn"),)
     checked = replace(plan, sources=(replace(plan.sources[0], checks=checks),))
     assert "checks" not in json.dumps(plan_to_dict(plan))
@@ -89,7 +89,7 @@ def test_checks_of_an_input_are_part_of_its_plan_and_leave_others_as_they_were()
 
 
 def test_what_refuses_records_decides_the_version_of_a_contract() -> None:
-    source = plan_of(Fixed(60_000), Repeatedly(AfterCount(3))).sources[0]
+    source = build_plan(Fixed(60_000), Repeatedly(AfterCount(3))).sources[0]
     versions = {
         contract_version(replace(source, checks=(RowCheck("known", "key IS NULL", action),)))
         for action in ("warn", "stop")

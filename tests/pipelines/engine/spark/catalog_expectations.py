@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from tests.pipelines.catalog.test_card_travel import by_a_loop
+from tests.pipelines.catalog.test_card_travel import find_impossible_travel
 from tests.pipelines.engine.spark.bounded_catalog import START_MS, Record, query_duckdb
 
 from penstock.ingestion.generators.generator import BLOCK_RECORDS
@@ -189,7 +189,7 @@ def card_alerts(sent: Sent) -> list[ExpectedTable]:
 def card_travel(sent: Sent) -> list[ExpectedTable]:
     payments = [each for each in drop_duplicates(sent["cards"]) if each["country"] in CAPITALS]
     query = "SELECT card, payment, previous_payment FROM found ORDER BY ALL"
-    return [ExpectedTable("panes/card_travel", query, by_a_loop(list(payments)))]
+    return [ExpectedTable("panes/card_travel", query, find_impossible_travel(list(payments)))]
 
 
 def card_limits(sent: Sent) -> list[ExpectedTable]:

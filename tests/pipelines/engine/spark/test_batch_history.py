@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from tests.pipelines.plan_strategies import plan_of
+from tests.pipelines.plan_strategies import build_plan
 
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.batch.record_schemas import LEDGER_SCHEMA
@@ -39,7 +39,7 @@ def found(
     window: Window, ledger: Path, starts: tuple[int, int] = (0, 0), most: int | None = None
 ) -> list[tuple[int, list[tuple[int, int, int]]]]:
     ranges = [OffsetRange("t", number, start, 100) for number, start in enumerate(starts)]
-    batches: list[HistoryBatch] = load_batch_history(plan_of(window), ledger, ranges, most)
+    batches: list[HistoryBatch] = load_batch_history(build_plan(window), ledger, ranges, most)
     return [
         (one.clock, [(r.partition, r.start, r.end) for r in one.ranges if r.end > r.start]) for one in batches
     ]
@@ -73,7 +73,7 @@ def test_no_batch_is_much_larger_than_asked_for(ledger: Path) -> None:
 
 def test_every_batch_says_where_it_stands_in_every_partition(ledger: Path) -> None:
     ranges = [OffsetRange("t", number, 0, 100) for number in range(3)]
-    batches = load_batch_history(plan_of(Tumbling(TimePolicy(5_000))), ledger, ranges, None)
+    batches = load_batch_history(build_plan(Tumbling(TimePolicy(5_000))), ledger, ranges, None)
     assert {tuple(span.partition for span in one.ranges) for one in batches} == {(0, 1, 2)}
     for before, after in pairwise(batches):
         assert [span.end for span in before.ranges] == [span.start for span in after.ranges]

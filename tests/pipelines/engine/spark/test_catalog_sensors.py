@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.pipelines.catalog.test_card_travel import by_a_loop, payments
+from tests.pipelines.catalog.test_card_travel import find_impossible_travel, generate_payments
 from tests.pipelines.engine.spark.bounded_catalog import generate_records, query_duckdb, run_on_records
 
 from penstock.pipelines import catalog
@@ -40,9 +40,9 @@ def test_a_key_has_one_mean_for_all_time(spark: "SparkSession", tmp_path: Path) 
 def test_a_card_that_travels_too_fast_is_told_in_the_order_of_its_use(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
-    cards = payments()
+    cards = generate_payments()
     found = run_on_records(spark, "card_travel", cards[::-1], tmp_path, "panes/card_travel")
-    expected = by_a_loop(cards)
+    expected = find_impossible_travel(cards)
     assert query_duckdb("SELECT card, payment, after FROM found ORDER BY ALL", found=found) == expected
     assert len(expected) > 100
 

@@ -1,4 +1,4 @@
-"""What Spark writes beside memory does not outlive the process that it was for, even where that is killed."""
+"""The scratch folder of a Spark process is removed after the process ends, even when it was killed."""
 
 import signal
 import subprocess
@@ -8,8 +8,8 @@ from pathlib import Path
 from penstock.engine.spark.scratch_folder import claim_scratch_folder
 
 
-def begun(directory: Path) -> tuple["subprocess.Popen[str]", Path]:
-    """A process that has a folder, and has written something there."""
+def start_process(directory: Path) -> tuple["subprocess.Popen[str]", Path]:
+    """Start a process that claims a folder and writes to it."""
     script = (
         "import sys\nfrom pathlib import Path\n"
         "from penstock.engine.spark.scratch_folder import claim_scratch_folder\n"
@@ -23,18 +23,18 @@ def begun(directory: Path) -> tuple["subprocess.Popen[str]", Path]:
     return process, Path(process.stdout.readline().strip())
 
 
-def test_what_a_killed_process_left_goes_with_the_next_and_that_of_a_living_one_stays(tmp_path: Path) -> None:
-    (killed, left), (living, used) = begun(tmp_path), begun(tmp_path)
-    with killed, living:
+def test_folders_of_killed_processes_are_removed_and_those_of_live_ones_stay(tmp_path: Path) -> None:
+    (killed, abandoned), (live, live_folder) = start_process(tmp_path), start_process(tmp_path)
+    with killed, live:
         killed.send_signal(signal.SIGKILL)
         killed.wait()
-        assert (left / "blockmgr").exists(), "nobody could remove it"
+        assert (abandoned / "blockmgr").exists(), "no process could remove it"
         own = claim_scratch_folder(tmp_path)
-        assert sorted(path for path in tmp_path.iterdir() if path.is_dir()) == sorted([own, used])
-        assert (used / "blockmgr").exists()
+        assert sorted(path for path in tmp_path.iterdir() if path.is_dir()) == sorted([own, live_folder])
+        assert (live_folder / "blockmgr").exists()
         assert claim_scratch_folder(tmp_path) == own
-        living.kill()
-    last, third = begun(tmp_path)
+        live.kill()
+    last, third = start_process(tmp_path)
     with last:
         assert sorted(path for path in tmp_path.iterdir() if path.is_dir()) == sorted([own, third])
         assert len(list(tmp_path.glob("*.lock"))) == 2

@@ -1,4 +1,4 @@
-"""A topic that is read as far as it goes, where nobody answers."""
+"""Reading a stored topic while its broker is away."""
 
 import socket
 
@@ -9,11 +9,11 @@ from penstock.engine.errors import BoundedInputError
 from penstock.engine.spark.bounded_sources import topic_source
 
 
-def test_a_broker_that_is_away_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unavailable_broker_is_reported_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topic_source, "BROKER_TIMEOUT_S", 1.0)
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))  # taken, and nobody listens
-        address = f"127.0.0.1:{nobody.getsockname()[1]}"
+    with socket.socket() as silent_socket:
+        silent_socket.bind(("127.0.0.1", 0))  # bound, but not listening
+        address = f"127.0.0.1:{silent_socket.getsockname()[1]}"
         with pytest.raises(BoundedInputError) as told:
             topic_source.list_topic_ranges("sensors", BrokerAccess(address))
     assert str(told.value).startswith(f"topic sensors at {address}: its broker does not answer (")
