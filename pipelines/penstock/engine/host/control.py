@@ -123,7 +123,7 @@ class HostReport:
 
     host: str
     address: str
-    began_at_ms: int
+    started_at_ms: int
     seen_at_ms: int
 
 

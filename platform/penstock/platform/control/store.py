@@ -200,7 +200,7 @@ class ControlStore:
         """Store the report of a host, replacing its earlier one."""
         values = {
             "address": report.address,
-            "began_at_ms": report.began_at_ms,
+            "started_at_ms": report.started_at_ms,
             "seen_at_ms": report.seen_at_ms,
         }
         with self.engine.begin() as connection:
@@ -210,7 +210,7 @@ class ControlStore:
     def read_hosts(self) -> list[HostReport]:
         """Return the reports of all hosts that maintenance has not deleted, the newest last."""
         with self.engine.connect() as connection:
-            rows = connection.execute(select(hosts).order_by(hosts.c.began_at_ms)).mappings()
+            rows = connection.execute(select(hosts).order_by(hosts.c.started_at_ms)).mappings()
             return [HostReport(**row) for row in rows]
 
     def _update_lease(self, lease: Lease, expires_at_ms: int) -> int:

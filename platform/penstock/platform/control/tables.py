@@ -62,7 +62,7 @@ hosts = Table(
     metadata,
     Column("host", String(200), primary_key=True),
     Column("address", String(200), nullable=False),
-    Column("began_at_ms", BigInteger, nullable=False),
+    Column("started_at_ms", BigInteger, nullable=False),
     Column("seen_at_ms", BigInteger, nullable=False),
 )
 

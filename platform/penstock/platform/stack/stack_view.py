@@ -69,6 +69,6 @@ def filter_live_hosts(hosts: Sequence[HostReport], now_ms: int) -> list[HostRepo
     """Return hosts that reported recently, without those replaced by a newer host on the same address."""
     newest = {
         (host.host.rpartition("-")[0], host.address): host
-        for host in sorted(hosts, key=lambda host: host.began_at_ms)
+        for host in sorted(hosts, key=lambda host: host.started_at_ms)
     }
     return [host for host in newest.values() if now_ms - host.seen_at_ms < HOST_TIMEOUT_MS]

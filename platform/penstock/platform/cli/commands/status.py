@@ -68,7 +68,7 @@ def _print_programs(view: "StackView") -> None:
 
 def _print_hosts(view: "StackView") -> None:
     """Print the addresses of hosts; nothing if no host reported recently."""
-    rows = [(host.host, host.address, format_age(host.began_at_ms, view.at_ms)) for host in view.hosts]
+    rows = [(host.host, host.address, format_age(host.started_at_ms, view.at_ms)) for host in view.hosts]
     if rows:
         print_table(("host", "metrics and health", "for"), rows)
         click.echo()

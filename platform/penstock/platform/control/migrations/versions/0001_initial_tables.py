@@ -53,7 +53,7 @@ def upgrade() -> None:
         "hosts",
         sa.Column("host", sa.String(200), nullable=False),
         sa.Column("address", sa.String(200), nullable=False),
-        sa.Column("began_at_ms", sa.BigInteger, nullable=False),
+        sa.Column("started_at_ms", sa.BigInteger, nullable=False),
         sa.Column("seen_at_ms", sa.BigInteger, nullable=False),
         sa.PrimaryKeyConstraint("host", name="pk_hosts"),
     )
