@@ -53,7 +53,7 @@ def run_stream(one: BenchScene, plan: Plan, records: int, at_once: int = 500_000
     stream.stop()
     folder = one.folder / f"{one.folder_count:04d}-ours"
     place = StreamArchive(one.broker, AUDITED_TOPIC, folder)
-    place.take_all(place.archive(), at_once=200_000)
+    place.archive_all(place.open_archive(), batch_size=200_000)
     return folder
 
 

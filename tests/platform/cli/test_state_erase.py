@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 from tests.pipelines.engine.batch.stream_bench import Bench
 from tests.pipelines.engine.batch.test_crashes import PLANS
-from tests.pipelines.engine.erasure.test_key_erasure import GONE, fed, files_with, history
+from tests.pipelines.engine.erasure.test_key_erasure import (
+    ERASED_KEY,
+    feed_batches,
+    find_files_with_text,
+    make_batches,
+)
 
 from penstock.engine.upgrade.stored_plan import store_plan
 from penstock.platform.control import open_control_store
@@ -21,7 +26,7 @@ STREAM = "sensor_minute"
 def stopped_stream(home: Path, tmp_path: Path) -> Path:
     """A stopped stream with state, under a name of the catalog."""
     bench = Bench(replace(PLANS["two stages"], name=STREAM), tmp_path / "made")
-    fed(bench, history()[:3], 1)
+    feed_batches(bench, make_batches()[:3], 1)
     folder = home / "streams" / STREAM
     folder.parent.mkdir(parents=True)
     shutil.move(bench.folder / "stream", folder)
@@ -31,12 +36,12 @@ def stopped_stream(home: Path, tmp_path: Path) -> Path:
 
 
 def test_a_key_is_erased_and_recorded(run, home: Path, stopped_stream: Path) -> None:
-    result = run("state", "erase", STREAM, "--key", f"key={GONE}", "--by", "the officer", "--yes")
+    result = run("state", "erase", STREAM, "--key", f"key={ERASED_KEY}", "--by", "the officer", "--yes")
     assert result.code == 0, result.out
     assert "stream  1" in result.out
     assert "whole   not keyed by these fields" in result.out
     assert f"batch 3 erased 1 windows; `penstock table show {STREAM} --kind erasures`" in result.out
-    assert files_with(stopped_stream, GONE) == []
+    assert find_files_with_text(stopped_stream, ERASED_KEY) == []
     rows = json.loads(run("table", "show", STREAM, "--kind", "erasures", "--json").out)
     assert sorted((row["stage"], row["asked_by"], row["windows"]) for row in rows) == [
         ("stream", "the officer", 1), ("whole", "the officer", 0)
@@ -60,9 +65,9 @@ def test_the_state_size_of_each_stage_is_explained(run, stopped_stream: Path) ->
 
 def test_an_erasure_needs_confirmation(run, stopped_stream: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
-    result = run("state", "erase", STREAM, "--key", f"key={GONE}")
+    result = run("state", "erase", STREAM, "--key", f"key={ERASED_KEY}")
     assert result.code != 0
-    assert files_with(stopped_stream, GONE)
+    assert find_files_with_text(stopped_stream, ERASED_KEY)
 
 
 @pytest.mark.parametrize(
@@ -77,4 +82,4 @@ def test_an_invalid_key_is_refused(run, stopped_stream: Path, args: tuple[str, .
     result = run("state", "erase", *args, "--yes")
     assert result.code != 0
     assert message in result.out + result.err
-    assert files_with(stopped_stream, GONE)
+    assert find_files_with_text(stopped_stream, ERASED_KEY)

@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
-from tests.pipelines.engine.archive.test_archive import Place as ArchivePlace
+from tests.pipelines.engine.archive.test_archive import ArchivedTopic
 from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 
 from penstock.core.kafka_client import BrokerAccess
@@ -59,16 +59,16 @@ def build_plan(contract: Contract) -> Plan:
     return pipeline.to_plan("minutes")
 
 
-class StreamArchive(ArchivePlace):
+class StreamArchive(ArchivedTopic):
     """An archive whose journal is in the folder of the stream."""
 
-    def archive(self, epoch: int = 1) -> TopicArchive:
+    def open_archive(self, epoch: int = 1) -> TopicArchive:
         fence, topic_id = (
             WriteFence(archive_name(self.topic), epoch, lambda: True),
             fetch_topic_id(self.client, self.topic),
         )
         archive = TopicArchive(
-            self.topic, topic_id, self.folder / "archive", self.warehouse, fence, self.told.append
+            self.topic, topic_id, self.folder / "archive", self.warehouse, fence, self.outcomes.append
         )
         archive.resume()
         return archive
@@ -155,8 +155,8 @@ class AuditedStream:
 
     def archive(self) -> None:
         """Archive all records of the topic."""
-        archive_place = StreamArchive(self.broker, self.topic, self.folder, elsewhere=self.elsewhere)
-        archive_place.take_all(archive_place.archive(), at_once=2_000)
+        archived = StreamArchive(self.broker, self.topic, self.folder, warehouse_override=self.elsewhere)
+        archived.archive_all(archived.open_archive(), batch_size=2_000)
 
     def feed(self, until: int) -> None:
         """Send generated records up to a sequence."""

@@ -1,4 +1,4 @@
-"""The archive against the topic itself, as another client reads it: every offset once, whatever happens."""
+"""The archive holds every offset of a topic once, as another client reads it."""
 
 import dataclasses
 import itertools
@@ -33,15 +33,15 @@ DAY_MS = 86_400_000
 
 
 @dataclasses.dataclass
-class Place:
-    """A topic, and where its archive is."""
+class ArchivedTopic:
+    """A topic and its archive."""
 
     broker: LocalBroker
     topic: str
     folder: Path
-    told: list[BatchOutcome] = dataclasses.field(default_factory=list)
+    outcomes: list[BatchOutcome] = dataclasses.field(default_factory=list)
     compacted: bool = False
-    elsewhere: storage.StoragePath | None = None
+    warehouse_override: storage.StoragePath | None = None
 
     @property
     def client(self) -> dict[str, str]:
@@ -49,53 +49,60 @@ class Place:
 
     @property
     def warehouse(self) -> storage.StoragePath:
-        return self.elsewhere or self.folder / "warehouse"
+        return self.warehouse_override or self.folder / "warehouse"
 
-    def archive(self, epoch: int = 1) -> TopicArchive:
-        right = WriteFence(archive_name(self.topic), epoch, lambda: True)
-        which = fetch_topic_id(self.client, self.topic)
+    def open_archive(self, epoch: int = 1) -> TopicArchive:
+        fence = WriteFence(archive_name(self.topic), epoch, lambda: True)
+        topic_id = fetch_topic_id(self.client, self.topic)
         archive = TopicArchive(
-            self.topic, which, self.folder / "stream", self.warehouse, right, self.told.append
+            self.topic, topic_id, self.folder / "stream", self.warehouse, fence, self.outcomes.append
         )
         archive.resume()
         return archive
 
-    def take_all(self, archive: TopicArchive, at_once: int = 10**9, clock: int = NOON) -> None:
-        """Bring everything into the archive that the topic holds now, in batches of about so many records."""
+    def archive_all(self, archive: TopicArchive, batch_size: int = 10**9, clock: int = NOON) -> None:
+        """Archive all records of the topic in batches of about this size."""
         reader = TopicReader(self.client, self.topic, archive.end_offsets, self.compacted)
         try:
-            while any(archive.end_offsets.get(partition, 0) < end for partition, end in self.ends().items()):
+            while any(
+                archive.end_offsets.get(partition, 0) < end for partition, end in self.end_offsets().items()
+            ):
                 reader.poll(0.05, clock)
-                if reader.record_count >= at_once or reader.count_lag() == 0:
+                if reader.record_count >= batch_size or reader.count_lag() == 0:
                     archive.archive_batch(reader.slices, clock, reader.count_lag())
                     reader.start_batch()
         finally:
             reader.close()
 
-    def ends(self) -> dict[int, int]:
+    def end_offsets(self) -> dict[int, int]:
         reader = Consumer({**self.client, "group.id": "ends"})
         try:
             partitions = reader.list_topics(self.topic, timeout=30).topics[self.topic].partitions
-            places = {partition: TopicPartition(self.topic, partition) for partition in partitions}
-            return {p: reader.get_watermark_offsets(place, timeout=30)[1] for p, place in places.items()}
+            partitions_by_number = {
+                partition: TopicPartition(self.topic, partition) for partition in partitions
+            }
+            return {
+                p: reader.get_watermark_offsets(partition, timeout=30)[1]
+                for p, partition in partitions_by_number.items()
+            }
         finally:
             reader.close()
 
-    def rows(self) -> list[dict[str, Any]]:
+    def read_rows(self) -> list[dict[str, Any]]:
         table = DeltaTable(self.warehouse / records_path(self.topic)).to_pyarrow_table()
         return table.sort_by([("partition", "ascending"), ("offset", "ascending")]).to_pylist()
 
-    def gaps(self) -> list[tuple[int, int, int, str]]:
+    def list_gaps(self) -> list[tuple[int, int, int, str]]:
         rows = DeltaTable(self.warehouse / ledger_path(self.topic)).to_pyarrow_table().to_pylist()
         found = [(row["partition"], *gap.values()) for row in rows for gap in row["gaps"]]
         return sorted(found)
 
-    def check(self) -> None:
-        """The archive holds what another client reads of the topic, and its ledger agrees."""
-        assert [_plain(row) for row in self.rows()] == self.read()
+    def check_content(self) -> None:
+        """Compare the archive with the topic and with its ledger."""
+        assert [to_tuple(row) for row in self.read_rows()] == self.read_topic()
         assert find_disagreements(self.warehouse, self.topic) == []
 
-    def read(self) -> list[tuple[Any, ...]]:
+    def read_topic(self) -> list[tuple[Any, ...]]:
         reader = Consumer(
             {
                 **self.client,
@@ -105,7 +112,7 @@ class Place:
                 "isolation.level": "read_uncommitted",
             }
         )
-        open_partitions = set(self.ends())
+        open_partitions = set(self.end_offsets())
         reader.assign([TopicPartition(self.topic, partition, 0) for partition in open_partitions])
         found = []
         while open_partitions:
@@ -120,28 +127,30 @@ class Place:
         return sorted(found, key=lambda record: record[:2])
 
 
-def _plain(row: dict[str, Any]) -> tuple[Any, ...]:
-    at = round(row["timestamp"].timestamp() * 1_000)
+def to_tuple(row: dict[str, Any]) -> tuple[Any, ...]:
+    timestamp_ms = round(row["timestamp"].timestamp() * 1_000)
     headers = [(header["name"], header["value"]) for header in row["headers"]]
-    return row["partition"], row["offset"], at, row["key"], row["value"], headers
+    return row["partition"], row["offset"], timestamp_ms, row["key"], row["value"], headers
 
 
 @pytest.fixture
-def make(broker: LocalBroker, tmp_path: Path) -> Callable[..., Place]:
-    def place(name: str, partitions: int = 3, **settings: str) -> Place:
+def create_archived(broker: LocalBroker, tmp_path: Path) -> Callable[..., ArchivedTopic]:
+    def create(name: str, partitions: int = 3, **settings: str) -> ArchivedTopic:
         topic = f"archived-{name}"
         broker.create_topic(topic, partitions, settings)
-        return Place(broker, topic, tmp_path)
+        return ArchivedTopic(broker, topic, tmp_path)
 
-    return place
+    return create
 
 
-def fill(place: Place, number: int, first: int = 0, producer: Producer | None = None) -> None:
-    """Records of every kind: without key, without value, empty, with headers, of strange times."""
-    producer = producer or Producer({**place.client, "linger.ms": 5})
+def produce_records(
+    archived: ArchivedTopic, number: int, first: int = 0, producer: Producer | None = None
+) -> None:
+    """Produce records of every kind: no key, no value, empty, with headers, with old timestamps."""
+    producer = producer or Producer({**archived.client, "linger.ms": 5})
     for n in range(first, first + number):
         producer.produce(
-            place.topic,
+            archived.topic,
             None if n % 11 == 0 else b"\xff%d" % n * (n % 5),
             None if n % 7 == 0 else b"key-%d" % (n % 20),
             n % 3,
@@ -151,70 +160,76 @@ def fill(place: Place, number: int, first: int = 0, producer: Producer | None = 
     producer.flush()
 
 
-def test_every_record_is_kept_as_it_was_in_however_many_batches(make: Callable[..., Place]):
-    place = make("kept")
-    fill(place, 3_000)
-    place.take_all(place.archive(), at_once=500)
-    fill(place, 1_000, first=3_000)
-    place.take_all(place.archive())
-    place.check()
-    assert place.gaps() == []
-    assert sum(outcome.archived for outcome in place.told[-1:]) == 1_000
+def test_every_record_is_archived_unchanged_in_any_number_of_batches(
+    create_archived: Callable[..., ArchivedTopic],
+):
+    archived = create_archived("kept")
+    produce_records(archived, 3_000)
+    archived.archive_all(archived.open_archive(), batch_size=500)
+    produce_records(archived, 1_000, first=3_000)
+    archived.archive_all(archived.open_archive())
+    archived.check_content()
+    assert archived.list_gaps() == []
+    assert sum(outcome.archived for outcome in archived.outcomes[-1:]) == 1_000
 
 
-def test_offsets_of_transactions_markers_are_explained(make: Callable[..., Place]):
-    place = make("marked")
-    producer = Producer({**place.client, "transactional.id": "writer"})
+def test_offsets_of_transaction_markers_are_explained(create_archived: Callable[..., ArchivedTopic]):
+    archived = create_archived("marked")
+    producer = Producer({**archived.client, "transactional.id": "writer"})
     producer.init_transactions(60)
     for end in (producer.commit_transaction, producer.abort_transaction, producer.commit_transaction):
         producer.begin_transaction()
-        fill(place, 60, producer=producer)
+        produce_records(archived, 60, producer=producer)
         end(60)
-    wait_until(lambda: set(place.ends().values()) == {63}, 30, "the markers of the last transaction")
-    place.take_all(place.archive())
-    place.check()
-    # One marker for each transaction in each partition, after its twenty records; aborted records are kept, too.
+    wait_until(
+        lambda: set(archived.end_offsets().values()) == {63}, 30, "the markers of the last transaction"
+    )
+    archived.archive_all(archived.open_archive())
+    archived.check_content()
+    # Each transaction has a marker in each partition, after its 20 records. Aborted records are archived, too.
     expected = [(partition, end, end, "transaction") for partition in range(3) for end in (20, 41, 62)]
-    assert place.gaps() == expected
+    assert archived.list_gaps() == expected
 
 
-def test_offsets_that_expired_before_archiving_are_explained(make: Callable[..., Place]):
-    place = make("forgotten")
-    fill(place, 300)
-    place.take_all(place.archive())
-    fill(place, 300, first=300)
-    admin = AdminClient(place.client)
-    for future in admin.delete_records([TopicPartition(place.topic, 1, 150)]).values():
+def test_offsets_that_expired_before_archiving_are_explained(create_archived: Callable[..., ArchivedTopic]):
+    archived = create_archived("forgotten")
+    produce_records(archived, 300)
+    archived.archive_all(archived.open_archive())
+    produce_records(archived, 300, first=300)
+    admin = AdminClient(archived.client)
+    for future in admin.delete_records([TopicPartition(archived.topic, 1, 150)]).values():
         future.result(30)
-    place.take_all(place.archive())
-    assert place.gaps() == [(1, 100, 149, "expired")]
-    assert find_disagreements(place.warehouse, place.topic) == []
-    assert len(place.rows()) == 550
+    archived.archive_all(archived.open_archive())
+    assert archived.list_gaps() == [(1, 100, 149, "expired")]
+    assert find_disagreements(archived.warehouse, archived.topic) == []
+    assert len(archived.read_rows()) == 550
 
 
 def test_offsets_that_compaction_removed_are_explained(tmp_path: Path, kafka_jar_paths: list[Path]):
     broker = LocalBroker.in_directory(tmp_path / "broker", kafka_jar_paths)
-    quickly = (("log.cleaner.backoff.ms", "100"),)
+    broker_settings = (("log.cleaner.backoff.ms", "100"),)
     settings = {"cleanup.policy": "compact", "segment.ms": "1", "min.cleanable.dirty.ratio": "0.01"}
-    with LocalBroker(dataclasses.replace(broker.config, properties=quickly), kafka_jar_paths) as running:
+    with LocalBroker(
+        dataclasses.replace(broker.config, properties=broker_settings), kafka_jar_paths
+    ) as running:
         running.create_topic("compacted", 1, settings)
-        place = Place(running, "compacted", tmp_path, compacted=True)
-        producer = Producer(place.client)
+        archived = ArchivedTopic(running, "compacted", tmp_path, compacted=True)
+        producer = Producer(archived.client)
         for number in range(12):
             producer.produce("compacted", b"%d" % number, b"key-%d" % (number % 2), 0)
             producer.flush()
-        wait_until(lambda: len(place.read()) < 8, 60, "the compaction of what is beyond the newest segment")
-        place.take_all(place.archive())
-        kept = {row["offset"] for row in place.rows()}
-        gone = {n for _, first, last, _ in place.gaps() for n in range(first, last + 1)}
-        assert gone
-        assert {reason for *_, reason in place.gaps()} == {"compaction"}
-        assert kept | gone == set(range(12))
-        assert find_disagreements(place.warehouse, "compacted") == []
+        wait_until(lambda: len(archived.read_topic()) < 8, 60, "the compaction of old segments")
+        archived.archive_all(archived.open_archive())
+        kept = {row["offset"] for row in archived.read_rows()}
+        removed = {n for _, first, last, _ in archived.list_gaps() for n in range(first, last + 1)}
+        assert removed
+        assert {reason for *_, reason in archived.list_gaps()} == {"compaction"}
+        assert kept | removed == set(range(12))
+        assert find_disagreements(archived.warehouse, "compacted") == []
 
 
 class Killed(BaseException):
-    """The process ended here."""
+    """Simulates the end of the process."""
 
 
 STEPS = (
@@ -225,90 +240,90 @@ STEPS = (
 )
 
 
-def test_killed_between_any_two_steps_it_ends_as_one_that_was_not(
-    make: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
+def test_an_archive_killed_at_any_step_is_complete_afterwards(
+    create_archived: Callable[..., ArchivedTopic], monkeypatch: pytest.MonkeyPatch
 ):
-    place = make("cut")
-    left = [0]
+    archived = create_archived("cut")
+    steps_left = [0]
 
-    def step() -> None:
-        left[0] -= 1
-        if left[0] == 0:
+    def count_step() -> None:
+        steps_left[0] -= 1
+        if steps_left[0] == 0:
             raise Killed
 
-    def burning(owner: Any, name: str) -> None:
-        real = getattr(owner, name)
+    def wrap_step(owner: Any, name: str) -> None:
+        original = getattr(owner, name)
 
-        def around(*arguments: Any) -> Any:
-            step()
-            done = real(*arguments)
-            step()
-            return done
+        def wrapped(*arguments: Any) -> Any:
+            count_step()
+            result = original(*arguments)
+            count_step()
+            return result
 
-        monkeypatch.setattr(owner, name, around)
+        monkeypatch.setattr(owner, name, wrapped)
 
     for owner, name in STEPS:
-        burning(owner, name)
-    killed = 0
+        wrap_step(owner, name)
+    kills = 0
     for kill_at in range(1, 18):
-        fill(place, 30, first=30 * kill_at)
-        left[0] = kill_at
+        produce_records(archived, 30, first=30 * kill_at)
+        steps_left[0] = kill_at
         try:
-            place.take_all(place.archive())
+            archived.archive_all(archived.open_archive())
         except Killed:
-            killed += 1
-    # Of the steps of one turn: taking up the last batch, and the next one's files, decision and commits.
-    assert killed >= 12
-    left[0] = 0
-    place.take_all(place.archive())
+            kills += 1
+    # The steps of one run: finish the last batch, then write files, commit the outcome and commit the tables.
+    assert kills >= 12
+    steps_left[0] = 0
+    archived.archive_all(archived.open_archive())
     monkeypatch.undo()
-    place.check()
-    batches = [row["batch_id"] for row in place.rows()]
-    assert max(batches) + 1 <= len(place.told)
+    archived.check_content()
+    batches = [row["batch_id"] for row in archived.read_rows()]
+    assert max(batches) + 1 <= len(archived.outcomes)
 
 
-def test_of_two_writers_the_fenced_one_stops(make: Callable[..., Place]):
-    place = make("fought")
-    fill(place, 300)
-    old, new = place.archive(epoch=1), place.archive(epoch=2)
-    place.take_all(new, at_once=100)
-    fill(place, 30, first=300)
+def test_a_fenced_writer_stops(create_archived: Callable[..., ArchivedTopic]):
+    archived = create_archived("fought")
+    produce_records(archived, 300)
+    old, new = archived.open_archive(epoch=1), archived.open_archive(epoch=2)
+    archived.archive_all(new, batch_size=100)
+    produce_records(archived, 30, first=300)
     with pytest.raises(WriterFencedError):
-        place.take_all(old)
-    place.take_all(place.archive(epoch=3))
-    place.check()
+        archived.archive_all(old)
+    archived.archive_all(archived.open_archive(epoch=3))
+    archived.check_content()
 
 
-def test_a_topic_that_was_created_again_is_refused(make: Callable[..., Place]):
-    place = make("remade")
-    fill(place, 30)
-    place.take_all(place.archive())
-    admin = AdminClient(place.client)
-    admin.delete_topics([place.topic])[place.topic].result(30)
-    create_when_gone(place)
-    fill(place, 300)
+def test_a_recreated_topic_is_refused(create_archived: Callable[..., ArchivedTopic]):
+    archived = create_archived("remade")
+    produce_records(archived, 30)
+    archived.archive_all(archived.open_archive())
+    admin = AdminClient(archived.client)
+    admin.delete_topics([archived.topic])[archived.topic].result(30)
+    recreate_topic(archived)
+    produce_records(archived, 300)
     with pytest.raises(ArchiveError, match="created again"):
-        place.archive()
+        archived.open_archive()
 
 
-def create_when_gone(place: Place) -> None:
-    def made() -> bool:
+def recreate_topic(archived: ArchivedTopic) -> None:
+    def try_to_create() -> bool:
         try:
-            place.broker.create_topic(place.topic, 3)
+            archived.broker.create_topic(archived.topic, 3)
         except KafkaException:
             return False
         return True
 
-    wait_until(made, 30, "the old topic to be gone")
+    wait_until(try_to_create, 30, "the old topic to be gone")
 
 
-def test_a_table_without_its_journal_is_refused(make: Callable[..., Place]):
-    place = make("bare")
-    fill(place, 30)
-    place.take_all(place.archive())
-    (place.folder / "stream").rename(place.folder / "elsewhere")
+def test_a_table_without_its_journal_is_refused(create_archived: Callable[..., ArchivedTopic]):
+    archived = create_archived("bare")
+    produce_records(archived, 30)
+    archived.archive_all(archived.open_archive())
+    (archived.folder / "stream").rename(archived.folder / "elsewhere")
     with pytest.raises(ArchiveError, match="restore the journal"):
-        place.archive()
+        archived.open_archive()
 
 
 def test_a_missing_topic_is_refused(broker: LocalBroker):
@@ -316,35 +331,44 @@ def test_a_missing_topic_is_refused(broker: LocalBroker):
         fetch_topic_id({"bootstrap.servers": broker.bootstrap}, "nowhere")
 
 
-def test_the_files_of_a_past_day_are_compacted(make: Callable[..., Place]):
-    place = make("merged")
+def test_the_files_of_a_past_day_are_compacted(create_archived: Callable[..., ArchivedTopic]):
+    archived = create_archived("merged")
     for turn in range(12):
-        fill(place, 30, first=turn * 30)
-        place.take_all(place.archive(), clock=NOON)
-    archive = place.archive()
-    fill(place, 30, first=360)
-    place.take_all(archive, clock=NOON + DAY_MS)
-    place.check()
-    table = DeltaTable(place.warehouse / records_path(place.topic))
+        produce_records(archived, 30, first=turn * 30)
+        archived.archive_all(archived.open_archive(), clock=NOON)
+    archive = archived.open_archive()
+    produce_records(archived, 30, first=360)
+    archived.archive_all(archive, clock=NOON + DAY_MS)
+    archived.check_content()
+    table = DeltaTable(archived.warehouse / records_path(archived.topic))
     assert len(table.file_uris(file_pruning_predicate=[(DAY_COLUMN, "=", utc_day(NOON))])) == 1
 
 
-def test_a_stream_archives_new_records_and_finishes_them_when_it_is_drained(make: Callable[..., Place]):
-    place = make("streamed")
+def test_a_drained_stream_has_archived_all_records_that_it_read(
+    create_archived: Callable[..., ArchivedTopic],
+):
+    archived = create_archived("streamed")
     config = ArchiveConfig(
-        BrokerAccess(place.broker.bootstrap), place.folder / "stream", place.warehouse, batch_interval_ms=0
+        BrokerAccess(archived.broker.bootstrap),
+        archived.folder / "stream",
+        archived.warehouse,
+        batch_interval_ms=0,
     )
     ticks = itertools.count(NOON, 1_000)
-    right = WriteFence(archive_name(place.topic), 1, lambda: True)
+    fence = WriteFence(archive_name(archived.topic), 1, lambda: True)
     for turn in range(2):
-        stream = ArchiveStream(place.topic, config, right, place.told.append, lambda: next(ticks))
+        stream = ArchiveStream(archived.topic, config, fence, archived.outcomes.append, lambda: next(ticks))
         stream.start()
-        fill(place, 600, first=turn * 600)
-        wait_until(lambda: place.told and sum(place.told[-1].ends.values()) >= 300, 60, "a batch")
+        produce_records(archived, 600, first=turn * 600)
+        wait_until(
+            lambda: archived.outcomes and sum(archived.outcomes[-1].ends.values()) >= 300,
+            60,
+            "a batch",
+        )
         stream.drain()
         assert stream.failure() is None
-    stream = ArchiveStream(place.topic, config, right, place.told.append, lambda: next(ticks))
+    stream = ArchiveStream(archived.topic, config, fence, archived.outcomes.append, lambda: next(ticks))
     stream.start()
-    wait_until(lambda: sum(place.told[-1].ends.values()) == 1_200, 60, "the rest")
+    wait_until(lambda: sum(archived.outcomes[-1].ends.values()) == 1_200, 60, "the rest")
     stream.drain()
-    place.check()
+    archived.check_content()

@@ -1,4 +1,4 @@
-"""A lookup table is read at a version; a table that cannot be looked up is refused with one clear error."""
+"""Lookup tables are read at a version; an invalid table or lookup is reported."""
 
 from pathlib import Path
 from typing import Any
@@ -17,59 +17,59 @@ from penstock.stream import count, fixed, from_document, read
 STEP = LookupStep("latest/cards", ("card",), (Column("limit", "BIGINT"), Column("owner", "STRING")))
 
 
-def cards(*rows: tuple[str | None, int, str]) -> pa.Table:
-    card, limit, owner = ([row[place] for row in rows] for place in range(3))
+def make_cards(*rows: tuple[str | None, int, str]) -> pa.Table:
+    card, limit, owner = ([row[position] for row in rows] for position in range(3))
     return pa.table({"card": pa.array(card, pa.string()), "limit": limit, "owner": owner, "other": limit})
 
 
-def written(warehouse: StoragePath, rows: pa.Table, mode: Any = "overwrite") -> None:
+def write_cards(warehouse: StoragePath, rows: pa.Table, mode: Any = "overwrite") -> None:
     write_deltalake(
         str(warehouse / "latest/cards"), rows, mode=mode, storage_options=delta_storage_options(warehouse)
     )
 
 
-def found(rows: pa.Table) -> list[dict[str, Any]]:
+def sort_rows(rows: pa.Table) -> list[dict[str, Any]]:
     return sorted(rows.to_pylist(), key=repr)
 
 
-def test_each_version_is_as_it_was(somewhere: StoragePath) -> None:
-    written(somewhere, cards(("a", 1, "x"), (None, 9, "nobody")))
+def test_an_old_version_keeps_its_rows(somewhere: StoragePath) -> None:
+    write_cards(somewhere, make_cards(("a", 1, "x"), (None, 9, "nobody")))
     tables = LookupTables([STEP], somewhere)
     assert tables.read_versions() == {"latest/cards": 0}
     first = tables.read_rows(STEP, 0)
-    written(somewhere, cards(("a", 2, "y"), ("b", 3, "z")))
+    write_cards(somewhere, make_cards(("a", 2, "y"), ("b", 3, "z")))
     assert tables.read_versions() == {"latest/cards": 1}
-    assert found(tables.read_rows(STEP, 1)) == [
+    assert sort_rows(tables.read_rows(STEP, 1)) == [
         {"card": "a", "limit": 2, "owner": "y"}, {"card": "b", "limit": 3, "owner": "z"}
     ]  # fmt: skip
     assert (
-        found(tables.rows_reader_at({"latest/cards": 0})(STEP))
-        == found(first)
+        sort_rows(tables.rows_reader_at({"latest/cards": 0})(STEP))
+        == sort_rows(first)
         == [{"card": "a", "limit": 1, "owner": "x"}]
     )
 
 
 def test_a_vacuumed_version_is_reported(tmp_path: Path) -> None:
-    written(tmp_path, cards(("a", 1, "x")))
-    written(tmp_path, cards(("a", 2, "y")))
+    write_cards(tmp_path, make_cards(("a", 1, "x")))
+    write_cards(tmp_path, make_cards(("a", 2, "y")))
     DeltaTable(tmp_path / "latest/cards").vacuum(0, dry_run=False, enforce_retention_duration=False)
-    says = r"^latest/cards: version 0, which the batch read when it started, was vacuumed\. Restore its"
-    with pytest.raises(LookupTableError, match=says):
+    message = r"^latest/cards: version 0, which the batch read when it started, was vacuumed\. Restore its"
+    with pytest.raises(LookupTableError, match=message):
         LookupTables([STEP], tmp_path).read_rows(STEP, 0)
     (tmp_path / "latest/cards/_delta_log/00000000000000000000.json").unlink()
-    with pytest.raises(LookupTableError, match=says):
+    with pytest.raises(LookupTableError, match=message):
         LookupTables([STEP], tmp_path).read_rows(STEP, 0)
 
 
 @pytest.mark.parametrize(
-    ("rows", "says"),
+    ("rows", "message"),
     [
         (
-            cards(("a", 1, "x"), ("a", 2, "y")),
+            make_cards(("a", 1, "x"), ("a", 2, "y")),
             "version 0 has 2 rows with card=a. Look up a table with unique keys",
         ),
         (
-            cards(("a", 1, "x")).drop_columns(["owner"]),
+            make_cards(("a", 1, "x")).drop_columns(["owner"]),
             "it has no column owner. Available columns: card, limit, other",
         ),
         (
@@ -77,16 +77,16 @@ def test_a_vacuumed_version_is_reported(tmp_path: Path) -> None:
             "its column limit is string and cannot be cast to BIGINT. Declare its type",
         ),
         (
-            cards(*((str(n), n, "x") for n in range(11))),
+            make_cards(*((str(n), n, "x") for n in range(11))),
             "it has 11 rows, but a lookup table may have at most 10",
         ),
     ],
 )
-def test_a_table_that_cannot_be_looked_up_is_reported(tmp_path: Path, rows: pa.Table, says: str) -> None:
-    written(tmp_path, rows)
-    with pytest.raises(LookupTableError, match="latest/cards: ") as problem:
+def test_an_invalid_lookup_table_is_reported(tmp_path: Path, rows: pa.Table, message: str) -> None:
+    write_cards(tmp_path, rows)
+    with pytest.raises(LookupTableError, match="latest/cards: ") as error:
         LookupTables([STEP], tmp_path, max_rows=10).read_rows(STEP, 0)
-    assert says in str(problem.value)
+    assert message in str(error.value)
 
 
 def test_a_missing_table_is_reported(tmp_path: Path) -> None:
@@ -99,16 +99,16 @@ def test_a_missing_table_is_reported(tmp_path: Path) -> None:
 
 def test_an_absolute_path_is_used_unchanged(tmp_path: Path) -> None:
     elsewhere = LookupStep(str(tmp_path / "latest/cards"), STEP.on, STEP.columns)
-    written(tmp_path, cards(("a", 1, "x")))
+    write_cards(tmp_path, make_cards(("a", 1, "x")))
     assert LookupTables([elsewhere], Path("/nowhere")).read_versions() == {elsewhere.table: 0}
 
 
-LOOKING = read("sensors").lookup("latest/rooms", on="device", columns={"room": "STRING"})
-DONE = LOOKING.key("room").aggregate(n=count()).window(fixed("1 minute")).write("by_room")
+SENSORS_WITH_ROOM = read("sensors").lookup("latest/rooms", on="device", columns={"room": "STRING"})
+COUNT_BY_ROOM = SENSORS_WITH_ROOM.key("room").aggregate(n=count()).window(fixed("1 minute")).write("by_room")
 
 
 def test_a_plan_with_a_lookup_round_trips_through_json_and_yaml() -> None:
-    assert plan_from_dict(plan_to_dict(DONE.plan)) == DONE.plan
+    assert plan_from_dict(plan_to_dict(COUNT_BY_ROOM.plan)) == COUNT_BY_ROOM.plan
     document = {
         "read": "sensors",
         "steps": [{"lookup": {"table": "latest/rooms", "on": "device", "columns": {"room": "STRING"}}}],
@@ -117,11 +117,11 @@ def test_a_plan_with_a_lookup_round_trips_through_json_and_yaml() -> None:
         "window": {"fixed": "1 minute"},
         "write": "by_room",
     }
-    assert fingerprint(from_document(document).plan) == fingerprint(DONE.plan)
+    assert fingerprint(from_document(document).plan) == fingerprint(COUNT_BY_ROOM.plan)
 
 
 @pytest.mark.parametrize(
-    ("table", "on", "columns", "says"),
+    ("table", "on", "columns", "message"),
     [
         (
             "latest/rooms",
@@ -141,9 +141,9 @@ def test_a_plan_with_a_lookup_round_trips_through_json_and_yaml() -> None:
     ],
 )
 def test_an_invalid_lookup_is_refused_when_it_is_defined(
-    table: str, on: Any, columns: dict[str, str], says: str
+    table: str, on: Any, columns: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(DefinitionError, match=says):
+    with pytest.raises(DefinitionError, match=message):
         _ = (
             read("sensors").lookup(table, on=on, columns=columns).key("device")
             .aggregate(n=count()).window(fixed("1 minute")).write("t").plan
@@ -151,6 +151,10 @@ def test_an_invalid_lookup_is_refused_when_it_is_defined(
 
 
 def test_a_stage_over_panes_has_no_lookups() -> None:
-    after = DONE.then().lookup("latest/rooms", on="room", columns={"floor": "BIGINT"}).aggregate(n=count())
+    after = (
+        COUNT_BY_ROOM.then()
+        .lookup("latest/rooms", on="room", columns={"floor": "BIGINT"})
+        .aggregate(n=count())
+    )
     with pytest.raises(DefinitionError, match="a lookup step over panes"):
         _ = after.window(fixed("1 hour")).write("t").plan

@@ -1,4 +1,4 @@
-"""A record sees the lookup version of the first run of its batch, also when the batch is retried or replayed."""
+"""A retried or replayed batch sees the lookup versions of its first run."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,14 +21,14 @@ PLAN = replace(PLANS["fixed"], stages=(replace(PLANS["fixed"].only_stage, steps=
 
 
 @dataclass
-class Looking(Bench):
-    """A stream whose records see the newest version of a table, and what each batch saw."""
+class LookupBench(Bench):
+    """A stream with a lookup; it records the version that each batch saw."""
 
-    newest: int = 0
-    saw: list[tuple[int, int]] = field(default_factory=list)
+    newest_version: int = 0
+    versions_by_batch: list[tuple[int, int]] = field(default_factory=list)
 
     def options(self) -> EngineOptions:
-        return replace(super().options(), read_lookup_versions=lambda: {"latest/cards": self.newest})
+        return replace(super().options(), read_lookup_versions=lambda: {"latest/cards": self.newest_version})
 
     def feed(self, engine: BatchEngine, batch: InputBatch) -> None:
         if not batch.records:
@@ -41,30 +41,30 @@ class Looking(Bench):
         ]
         intent = engine.start_data_batch(batch.id, batch.clock, tuple(spans))
         if intent is not None:
-            self.saw.append((intent.batch_id, intent.lookups["latest/cards"]))
+            self.versions_by_batch.append((intent.batch_id, intent.lookups["latest/cards"]))
             engine.run_data_batch(intent, self.reading(batch, intent.clock))
 
 
 def test_a_retried_batch_sees_the_version_of_its_first_run(tmp_path: Path) -> None:
     first, _, third, fourth, *_ = history()
-    bench = Looking(PLAN, tmp_path, newest=3)
+    bench = LookupBench(PLAN, tmp_path, newest_version=3)
     bench.feed(bench.open(1), first)
     fuse = Fuse(-1)
-    killed = bench.open(2, tables=burning(fuse))
+    killed_engine = bench.open(2, tables=burning(fuse))
     fuse.left = 1
     with pytest.raises(Killed):
-        bench.feed(killed, InputBatch(1, 106, third.records))
-    bench.newest = 8
-    again = bench.open(3)
-    bench.feed(again, InputBatch(1, 107, third.records))
-    bench.feed(again, InputBatch(2, 109, fourth.records))
-    assert bench.saw == [(0, 3), (1, 3), (1, 3), (2, 8)]
-    told = {(row["batch_id"], row["table"], row["version"]) for row in bench.rows("lookups/stream")}
-    assert told == {(0, "latest/cards", 3), (1, "latest/cards", 3), (2, "latest/cards", 8)}
-    seen = read_pinned_lookups(tmp_path / "warehouse", "stream")
-    assert [one.versions for one in seen] == [{"latest/cards": version} for version in (3, 3, 8)]
+        bench.feed(killed_engine, InputBatch(1, 106, third.records))
+    bench.newest_version = 8
+    retried = bench.open(3)
+    bench.feed(retried, InputBatch(1, 107, third.records))
+    bench.feed(retried, InputBatch(2, 109, fourth.records))
+    assert bench.versions_by_batch == [(0, 3), (1, 3), (1, 3), (2, 8)]
+    recorded = {(row["batch_id"], row["table"], row["version"]) for row in bench.rows("lookups/stream")}
+    assert recorded == {(0, "latest/cards", 3), (1, "latest/cards", 3), (2, "latest/cards", 8)}
+    pinned = read_pinned_lookups(tmp_path / "warehouse", "stream")
+    assert [lookup.versions for lookup in pinned] == [{"latest/cards": version} for version in (3, 3, 8)]
     whole = (OffsetRange("records", 0, 0, 9), OffsetRange("records", 1, 0, 2))
-    assert split_by_versions(whole, seen) == [
+    assert split_by_versions(whole, pinned) == [
         PinnedLookups(
             (OffsetRange("records", 0, 0, 3), OffsetRange("records", 1, 0, 2)), {"latest/cards": 3}
         ),
@@ -86,23 +86,33 @@ batches = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0
 
 
 @settings(deadline=None)
-@given(begin=st.tuples(*[st.integers(0, 4)] * 2), ran=batches, wanted=st.tuples(*[st.integers(0, 20)] * 4))
-def test_every_record_is_in_one_part_and_sees_its_version(
-    begin: tuple[int, int], ran: list[tuple[int, int, int]], wanted: tuple[int, int, int, int]
+@given(
+    first_offsets=st.tuples(*[st.integers(0, 4)] * 2),
+    batch_sizes=batches,
+    bounds=st.tuples(*[st.integers(0, 20)] * 4),
+)
+def test_a_split_by_versions_covers_each_record_once_with_its_version(
+    first_offsets: tuple[int, int], batch_sizes: list[tuple[int, int, int]], bounds: tuple[int, int, int, int]
 ) -> None:
-    at, seen, saw = list(begin), [], {}
-    for *counts, version in ran:
-        spans = [OffsetRange("t", p, at[p], at[p] + counts[p]) for p in (0, 1) if counts[p]]
-        seen += [PinnedLookups(tuple(spans), {"table": version})] if spans else []
-        saw |= {(s.partition, offset): version for s in spans for offset in range(s.start, s.end)}
-        at = [at[p] + counts[p] for p in (0, 1)]
-    spans = (OffsetRange("t", 0, *sorted(wanted[:2])), OffsetRange("t", 1, *sorted(wanted[2:])))
+    next_offsets, pinned, versions_by_batch = list(first_offsets), [], {}
+    for *counts, version in batch_sizes:
+        spans = [
+            OffsetRange("t", p, next_offsets[p], next_offsets[p] + counts[p]) for p in (0, 1) if counts[p]
+        ]
+        pinned += [PinnedLookups(tuple(spans), {"table": version})] if spans else []
+        versions_by_batch |= {
+            (s.partition, offset): version for s in spans for offset in range(s.start, s.end)
+        }
+        next_offsets = [next_offsets[p] + counts[p] for p in (0, 1)]
+    spans = (OffsetRange("t", 0, *sorted(bounds[:2])), OffsetRange("t", 1, *sorted(bounds[2:])))
     found = [
         (span.partition, offset, None if part.versions is None else part.versions["table"])
-        for part in split_by_versions(spans, seen)
+        for part in split_by_versions(spans, pinned)
         for span in part.ranges
         for offset in range(span.start, span.end)
     ]
     for number, span in enumerate(spans):
-        mine = [(offset, version) for partition, offset, version in found if partition == number]
-        assert mine == [(offset, saw.get((number, offset))) for offset in range(span.start, span.end)]
+        of_partition = [(offset, version) for partition, offset, version in found if partition == number]
+        assert of_partition == [
+            (offset, versions_by_batch.get((number, offset))) for offset in range(span.start, span.end)
+        ]

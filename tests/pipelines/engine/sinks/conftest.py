@@ -1,4 +1,4 @@
-"""The Spark session of the tests that need one."""
+"""The Spark session of the tests in this folder."""
 
 from tests.pipelines.engine.spark.conftest import spark
 

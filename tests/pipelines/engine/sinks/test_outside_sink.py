@@ -77,21 +77,21 @@ def parse(*sinks: dict[str, Any], **changes: Any) -> stream.Pipeline:
     return stream.from_document(document | changes)
 
 
-def outside(name: str, *arguments: Any) -> Any:
+def make_outside_sink(name: str, *arguments: Any) -> Any:
     return getattr(import_module("outside_sinks"), name)(*arguments)
 
 
 def outside_plan(plan: Plan = PLAN) -> Plan:
     sinks = (
-        outside("SqliteTable", "values"),
-        outside("JsonLines", "lines"),
+        make_outside_sink("SqliteTable", "values"),
+        make_outside_sink("JsonLines", "lines"),
         PaneLog("stream"),
         LatestValues("stream"),
     )
     return replace(plan, stages=(replace(plan.only_stage, sinks=sinks),))
 
 
-def test_python_and_yaml_give_one_plan_by_entry_point_by_module_and_by_class() -> None:
+def test_python_and_yaml_build_the_same_plan_by_entry_point_module_and_class() -> None:
     pipeline = (
         stream.read("sensors")
         .key("device")
@@ -102,10 +102,10 @@ def test_python_and_yaml_give_one_plan_by_entry_point_by_module_and_by_class() -
     for mode in ("sqlite", "outside_sinks:sqlite", "outside_sinks:SqliteTable"):
         assert parse(SQLITE | {"mode": mode}).plan == pipeline.plan
         again = pipeline.write("more", mode=mode)
-        assert again.plan.only_stage.sinks[1] == outside("SqliteTable", "more")
+        assert again.plan.only_stage.sinks[1] == make_outside_sink("SqliteTable", "more")
 
 
-def test_a_plan_stores_it_as_module_and_class() -> None:
+def test_a_stored_plan_names_the_module_and_class_of_a_sink() -> None:
     plan = parse(SQLITE, JSON_LINES).plan
     stored = json.loads(json.dumps(plan_to_dict(plan)))
     assert stored["plan"]["stages"][0]["sinks"] == [
@@ -116,7 +116,7 @@ def test_a_plan_stores_it_as_module_and_class() -> None:
     assert fingerprint(plan_from_dict(stored)) == fingerprint(plan)
 
 
-def test_explain_describes_it() -> None:
+def test_explain_describes_an_outside_sink() -> None:
     plan = parse(SQLITE, JSON_LINES).plan
     text = str(explain(plan))
     assert "upsert the latest value per key and window into readings in readings.sqlite" in text
@@ -143,7 +143,7 @@ def test_a_wrong_definition_names_the_field_and_the_fix(sink: dict[str, Any], pr
     assert problem in str(refused.value)
 
 
-def test_what_a_table_of_latest_values_needs_is_asked_of_it_too() -> None:
+def test_an_outside_sink_of_latest_values_follows_the_rules_of_latest_values() -> None:
     changes = {"trigger": {"repeatedly": {"after_count": 1}}, "accumulation": "discarding"}
     assert parse(JSON_LINES, **changes).plan
     with pytest.raises(DefinitionError, match="discarding for a table of latest values"):
@@ -155,27 +155,29 @@ def test_two_sinks_cannot_share_a_path() -> None:
         _ = parse(SQLITE | {"table": "lines"}, JSON_LINES).plan
 
 
-def test_a_definition_gets_an_append_only_sink_later_and_one_of_latest_values_by_a_replay() -> None:
+def test_a_new_append_only_sink_is_compatible_and_one_of_latest_values_needs_a_replay() -> None:
     before = parse({"table": "readings"}).plan
     for sink, upgrade_class in ((JSON_LINES, UpgradeClass.COMPATIBLE), (SQLITE, UpgradeClass.REPLAY)):
         after = parse({"table": "readings"}, sink | {"table": "more"}).plan
         assert compare_plans(before, after).upgrade_class == upgrade_class
 
 
-def test_a_replay_replaces_what_can_be_replaced_and_refuses_the_rest() -> None:
+def test_a_replay_is_refused_if_a_sink_cannot_be_replaced() -> None:
     refuse_lasting_sinks(parse(SQLITE).plan)
     assert "external/readings" in list_replaced_tables(parse(SQLITE).plan)
     with pytest.raises(ReplayError, match="external/lines cannot be replaced by the content of a replay"):
         refuse_lasting_sinks(parse(JSON_LINES).plan)
 
 
-def test_it_is_no_table_of_the_warehouse() -> None:
+def test_an_outside_sink_is_no_table_of_the_warehouse() -> None:
     paths = list_owned_paths(parse(SQLITE, JSON_LINES).plan)
     assert not [path for path in paths if path.startswith("external/")]
 
 
 def read_sqlite(bench: Bench) -> list[dict[str, Any]]:
-    rows = outside("SqliteTable", "values").read_rows(bench.warehouse / "external/values", "stream", 100)
+    rows = make_outside_sink("SqliteTable", "values").read_rows(
+        bench.warehouse / "external/values", "stream", 100
+    )
     return sorted(rows.to_pylist(), key=repr)
 
 
@@ -201,7 +203,9 @@ def assert_content(bench: Bench) -> None:
 
 @pytest.mark.parametrize("plan", [PLAN, of_time(Sessions(8))], ids=["fixed", "sessions"])
 @pytest.mark.parametrize("steps", [-1, 3, 9, 15, 21])
-def test_its_content_is_that_of_tables_of_the_same_stream(tmp_path: Path, plan: Plan, steps: int) -> None:
+def test_outside_sinks_hold_the_content_of_tables_of_the_same_stream(
+    tmp_path: Path, plan: Plan, steps: int
+) -> None:
     bench = Bench(outside_plan(plan), tmp_path / "bench")
     run(bench, Fuse(steps))
     removed = dict(
@@ -209,8 +213,8 @@ def test_its_content_is_that_of_tables_of_the_same_stream(tmp_path: Path, plan: 
             bench.warehouse, [bench.folder / "stream"], HOUR_MS, now_ms() + 2 * HOUR_MS, dry_run=False
         )
     )
-    killed_while_it_wrote = {"external/values": 1, "external/lines": 1} if steps == 21 else {}
-    assert removed == killed_while_it_wrote
+    expected_removals = {"external/values": 1, "external/lines": 1} if steps == 21 else {}
+    assert removed == expected_removals
     assert_content(bench)
 
 
@@ -219,7 +223,7 @@ import os, signal, sys
 from pathlib import Path
 from tests.pipelines.engine.batch.stream_bench import Bench
 from tests.pipelines.engine.batch.test_crashes import Fuse, run
-from tests.pipelines.engine.sinks.test_outside_sink import KILLED_BATCH, outside, outside_plan
+from tests.pipelines.engine.sinks.test_outside_sink import KILLED_BATCH, outside_plan
 
 target_name, step, folder = sys.argv[1:]
 target = getattr(__import__("outside_sinks"), target_name)
@@ -245,22 +249,22 @@ run(Bench(outside_plan(), Path(folder)), Fuse(-1))
 
 @pytest.mark.parametrize("target", ["SqliteTarget", "JsonLinesTarget"])
 @pytest.mark.parametrize("step", ["commit", "apply"])
-def test_a_killed_process_leaves_a_batch_that_is_applied_once(tmp_path: Path, target: str, step: str) -> None:
-    """SIGKILL falls between the journal and the commit, or after the rows are applied."""
+def test_a_batch_of_a_killed_process_is_applied_once(tmp_path: Path, target: str, step: str) -> None:
+    """The process is killed between the journal and the commit, or after the rows are applied."""
     root = Path(__file__).parents[4]
     environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{root}:{os.environ.get('PYTHONPATH', '')}"}
     command = [sys.executable, "-c", KILLED_PROCESS, target, step, str(tmp_path / "bench")]
     killed = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     bench = Bench(outside_plan(), tmp_path / "bench")
-    decided = BatchJournal(tmp_path / "bench/stream/journal").read_last_outcome()
-    assert decided is not None
-    assert decided.batch_id == KILLED_BATCH
+    outcome = BatchJournal(tmp_path / "bench/stream/journal").read_last_outcome()
+    assert outcome is not None
+    assert outcome.batch_id == KILLED_BATCH
     run(bench, Fuse(-1), history())
     assert_content(bench)
-    calm = Bench(PLAN, tmp_path / "calm")
-    run(calm, Fuse(-1))
-    assert read_sqlite(bench) == calm.rows("latest/stream")
+    undisturbed = Bench(PLAN, tmp_path / "calm")
+    run(undisturbed, Fuse(-1))
+    assert read_sqlite(bench) == undisturbed.rows("latest/stream")
 
 
 class KilledTables(StreamTables):
@@ -272,7 +276,7 @@ class KilledTables(StreamTables):
         super().commit(batch_id, changes, clock)
 
 
-def test_another_writer_of_the_journal_finishes_a_commit_once(tmp_path: Path) -> None:
+def test_another_journal_writer_finishes_a_commit_once(tmp_path: Path) -> None:
     bench = Bench(outside_plan(), tmp_path / "bench")
     engine = bench.open(tables=KilledTables)
     for number, batch in enumerate(history()[:KILLED_BATCH]):
@@ -289,7 +293,7 @@ def test_another_writer_of_the_journal_finishes_a_commit_once(tmp_path: Path) ->
 
 
 @pytest.mark.spark
-def test_a_bounded_run_on_spark_writes_what_tables_of_the_same_run_hold(
+def test_a_bounded_run_writes_the_content_of_its_tables_to_outside_sinks(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
     records = [{"device": f"d{n % 5}", "at": n * 700, "temperature": float(n % 7)} for n in range(200)]
@@ -297,7 +301,11 @@ def test_a_bounded_run_on_spark_writes_what_tables_of_the_same_run_hold(
     files.mkdir()
     (files / "part.json").write_text("".join(f"{json.dumps(record)}\n" for record in records), "utf-8")
     plan = bounded_plan("stored", fixed("10 seconds"))
-    sinks = (*plan.only_stage.sinks, outside("SqliteTable", "values"), outside("JsonLines", "lines"))
+    sinks = (
+        *plan.only_stage.sinks,
+        make_outside_sink("SqliteTable", "values"),
+        make_outside_sink("JsonLines", "lines"),
+    )
     plan = replace(plan, stages=(replace(plan.only_stage, sinks=sinks),))
     source = open_file_source(spark, plan.sources[0], str(files), "json")
     config = BoundedRunConfig(tmp_path / "run", tmp_path / "tables", 70)
@@ -305,5 +313,5 @@ def test_a_bounded_run_on_spark_writes_what_tables_of_the_same_run_hold(
     rows = sinks[2].read_rows(tmp_path / "tables/external/values", plan.name, 100)
     assert list_windows(rows) == expect_windows(records, TEN_SECONDS, 10_000)
     lines = (tmp_path / "tables/external/lines").glob("*.jsonl")
-    shown = [json.loads(line) for file in lines for line in file.read_text("utf-8").splitlines()]
-    assert sum(line["n"] if line["kind"] == "insert" else -line["n"] for line in shown) == len(records)
+    panes = [json.loads(line) for file in lines for line in file.read_text("utf-8").splitlines()]
+    assert sum(line["n"] if line["kind"] == "insert" else -line["n"] for line in panes) == len(records)

@@ -1,4 +1,4 @@
-"""What each kind of table takes of a stream's panes."""
+"""The rows that each kind of sink takes from the panes of a stream."""
 
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -36,69 +36,69 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
         final_pane="always",
         sinks=(PaneLog("stream"), LatestValues("stream"), FinalPanes("stream")),
     )
-    done = Bench(plan_over(stage), tmp_path)
-    run(done, Fuse(-1))
-    return done
+    bench = Bench(plan_over(stage), tmp_path)
+    run(bench, Fuse(-1))
+    return bench
 
 
-def test_the_final_table_has_each_last_pane_and_no_retraction(bench: Bench) -> None:
+def test_a_table_of_final_panes_has_each_final_insert(bench: Bench) -> None:
     log = [row for row in bench.rows("panes/stream") if row["final"] and row["kind"] == "insert"]
     assert len(log) > 2
     assert bench.rows("final/stream") == log
 
 
-def test_the_latest_value_is_what_inserts_less_retractions_leave(bench: Bench) -> None:
-    standing: dict[tuple[object, ...], tuple[object, ...]] = {}
+def test_latest_values_are_the_inserts_without_the_retracted(bench: Bench) -> None:
+    latest_by_window: dict[tuple[object, ...], tuple[object, ...]] = {}
     for row in sorted(bench.rows("panes/stream"), key=lambda row: (row["batch_id"], row["kind"] == "insert")):
         window = (row["key"], row["window_start"], row["window_end"])
         if row["kind"] == "insert":
-            standing[window] = (row["n"], row["total"], row["most"])
+            latest_by_window[window] = (row["n"], row["total"], row["most"])
         else:
-            assert standing.pop(window) == (row["n"], row["total"], row["most"])
+            assert latest_by_window.pop(window) == (row["n"], row["total"], row["most"])
     latest = {
         (row["key"], row["window_start"], row["window_end"]): (row["n"], row["total"], row["most"])
         for row in bench.rows("latest/stream")
     }
-    assert latest == standing
+    assert latest == latest_by_window
 
 
-@pytest.mark.parametrize("complete", [False, True], ids=["newest values", "complete"])
-def test_a_batch_reports_its_rows_by_table(tmp_path: Path, complete: bool) -> None:
-    newest = CompleteTableSink("stream") if complete else LatestValues("stream")
-    sinks = (PaneLog("stream"), newest, FinalPanes("stream"))
+@pytest.mark.parametrize("complete", [False, True], ids=["latest values", "complete"])
+def test_a_batch_reports_its_rows_per_table(tmp_path: Path, complete: bool) -> None:
+    latest_sink = CompleteTableSink("stream") if complete else LatestValues("stream")
+    sinks = (PaneLog("stream"), latest_sink, FinalPanes("stream"))
     bench = Bench(plan_over(replace(PLAN.only_stage, final_pane="always", sinks=sinks)), tmp_path)
-    told: list[BatchOutcome] = []
-    engine = bench.open(1, told=told.append)
+    outcomes: list[BatchOutcome] = []
+    engine = bench.open(1, told=outcomes.append)
     for number, batch in enumerate(history()):
         bench.feed(engine, replace(batch, id=number))
     panes = [(row["batch_id"], row["kind"], row["final"]) for row in bench.rows("panes/stream")]
-    latest = newest.path
-    for outcome in told:
-        given = to_batch_record("stream", outcome).result_rows
-        ours = [(kind, final) for batch, kind, final in panes if batch == outcome.batch_id]
-        inserts = [final for kind, final in ours if kind == "insert"]
-        assert given.get("panes/stream", 0) == len(ours)
-        assert given.get(latest, 0) == len(inserts)
-        assert given.get("final/stream", 0) == sum(inserts)
+    latest = latest_sink.path
+    for outcome in outcomes:
+        reported = to_batch_record("stream", outcome).result_rows
+        batch_panes = [(kind, final) for batch, kind, final in panes if batch == outcome.batch_id]
+        inserts = [final for kind, final in batch_panes if kind == "insert"]
+        assert reported.get("panes/stream", 0) == len(batch_panes)
+        assert reported.get(latest, 0) == len(inserts)
+        assert reported.get("final/stream", 0) == sum(inserts)
         for change in outcome.changes.values():
             assert parse_table_change(asdict(change)).result_rows == change.result_rows
     assert len({batch for batch, *_ in panes}) == 3
 
 
-def test_a_topic_is_given_panes_and_no_watermark_counts_as_one(tmp_path: Path) -> None:
+def test_watermark_messages_are_not_counted_as_panes(tmp_path: Path) -> None:
     topic = PublishedTopic("t", PLAN.only_stage.key, tmp_path / "published", "stream", {})
     rows = pa.table({"key": ["a", "b", None], "kind": ["insert", "retract", "watermark"]})
     assert topic.write(rows, 0, 0).result_rows == 2
 
 
-def test_the_quarantine_of_a_topic_names_the_stream_and_the_contract(tmp_path: Path) -> None:
+def test_quarantined_rows_name_the_stream_and_the_contract(tmp_path: Path) -> None:
     bench = Bench(PLAN, tmp_path)
     run(bench, Fuse(-1))
     (row,) = bench.rows("quarantine/records")
     assert (row["stream"], row["contract"]) == ("stream", contract_version(PLAN.sources[0]))
 
 
-def test_a_table_of_an_older_version_gets_the_columns_that_it_lacks(tmp_path: Path) -> None:
+def test_a_table_of_an_older_version_gets_its_missing_columns(tmp_path: Path) -> None:
     old = pa.table({"offset": pa.array([7], pa.int64())})
     write_deltalake(tmp_path / "table", old)
     schema = pa.schema([pa.field("offset", pa.int64()), pa.field("stream", pa.string())])

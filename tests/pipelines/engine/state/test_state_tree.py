@@ -1,4 +1,4 @@
-"""The tree behaves as a dictionary of groups, through any history of batches, merges and reopenings."""
+"""A state tree behaves like a dictionary of groups through batches, merges and reopening."""
 
 from pathlib import Path
 
@@ -9,8 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
 
-from penstock.engine.state import sorted_run as runs_of
-from penstock.engine.state import state_tree as trees
+from penstock.engine.state import sorted_run, state_tree
 from penstock.engine.state.compaction import TreeCompactor
 from penstock.engine.state.compaction_policy import plan_merge
 from penstock.engine.state.header_columns import DUE_CLOCK, DUE_EVENT, MAX_TIMESTAMP_MS
@@ -18,13 +17,13 @@ from penstock.engine.state.sorted_run import GroupHashes
 
 VALUES = pa.schema([pa.field("value", pa.int64())])
 
-# Few groups, so that batches overlap; equal upper halves, so that only the lower half differs.
+# Few groups, so that batches overlap. Some groups differ only in the lower half of their hash.
 groups = st.tuples(st.integers(0, 5), st.integers(0, 2))
 rows = st.lists(st.tuples(st.integers(0, 100), st.integers(1, 30)), max_size=3)
 batches = st.lists(st.dictionaries(groups, rows, max_size=6), max_size=25)
 
 
-def changed(batch: dict[tuple[int, int], list[tuple[int, int]]], now: int) -> pa.Table:
+def make_run(batch: dict[tuple[int, int], list[tuple[int, int]]], now: int) -> pa.Table:
     lines = [
         (hi, lo, now + due, MAX_TIMESTAMP_MS, False, value)
         for (hi, lo), content in batch.items()
@@ -35,17 +34,17 @@ def changed(batch: dict[tuple[int, int], list[tuple[int, int]]], now: int) -> pa
         if not content
     ]
     columns = list(zip(*lines, strict=True)) if lines else [[]] * 6
-    return pa.table([pa.array(c) for c in columns], names=trees.create_empty_tree(VALUES).schema.names).cast(
-        trees.create_empty_tree(VALUES).schema
-    )
+    return pa.table(
+        [pa.array(c) for c in columns], names=state_tree.create_empty_tree(VALUES).schema.names
+    ).cast(state_tree.create_empty_tree(VALUES).schema)
 
 
-def asked(wanted: list[tuple[int, int]]) -> GroupHashes:
+def make_hashes(wanted: list[tuple[int, int]]) -> GroupHashes:
     pairs = sorted(wanted)
     return GroupHashes(np.array([p[0] for p in pairs], np.uint64), np.array([p[1] for p in pairs], np.uint64))
 
 
-def answer(tree: trees.StateTree, wanted: GroupHashes) -> dict[tuple[int, int], list[int]]:
+def look_up(tree: state_tree.StateTree, wanted: GroupHashes) -> dict[tuple[int, int], list[int]]:
     table, positions = tree.look_up_groups(wanted)
     result: dict[tuple[int, int], list[int]] = {}
     for value, position in zip(table["value"].to_pylist(), positions, strict=True):
@@ -65,16 +64,16 @@ def test_a_tree_holds_the_last_rows_of_each_group(
     reopen: bool,
 ) -> None:
     folder = tmp_path_factory.mktemp("state")
-    tree = trees.create_empty_tree(VALUES)
+    tree = state_tree.create_empty_tree(VALUES)
     model: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    everything = asked([(hi, lo) for hi in range(6) for lo in range(3)])
+    all_groups = make_hashes([(hi, lo) for hi in range(6) for lo in range(3)])
     for number, batch in enumerate(history):
-        tree = tree.with_run(changed(batch, now=number), folder / f"run-{number}.arrow").compact(folder)
+        tree = tree.with_run(make_run(batch, now=number), folder / f"run-{number}.arrow").compact(folder)
         model.update({group: [(v, number + due) for v, due in content] for group, content in batch.items()})
         if reopen:
-            tree = trees.open_tree(VALUES, folder, tree.list_file_names())
-        held = {group: sorted(v for v, _ in content) for group, content in model.items() if content}
-        assert answer(tree, everything) == held
+            tree = state_tree.open_tree(VALUES, folder, tree.list_file_names())
+        expected = {group: sorted(v for v, _ in content) for group, content in model.items() if content}
+        assert look_up(tree, all_groups) == expected
 
 
 @settings(
@@ -82,38 +81,38 @@ def test_a_tree_holds_the_last_rows_of_each_group(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-@given(history=batches, at_once=st.sampled_from([1, 10]), most_runs=st.sampled_from([2, 8]))
+@given(history=batches, max_inline_rows=st.sampled_from([1, 10]), most_runs=st.sampled_from([2, 8]))
 def test_background_merges_do_not_change_the_content(
     tmp_path_factory: pytest.TempPathFactory,
     history: list[dict[tuple[int, int], list[tuple[int, int]]]],
-    at_once: int,
+    max_inline_rows: int,
     most_runs: int,
 ) -> None:
-    plain, beside = tmp_path_factory.mktemp("plain"), tmp_path_factory.mktemp("beside")
-    upkeep = TreeCompactor(beside, at_once, most_runs)
-    tree, tended = trees.create_empty_tree(VALUES), trees.create_empty_tree(VALUES)
-    everything = asked([(hi, lo) for hi in range(6) for lo in range(3)])
+    plain, background = tmp_path_factory.mktemp("plain"), tmp_path_factory.mktemp("beside")
+    compactor = TreeCompactor(background, max_inline_rows, most_runs)
+    tree, compacted = state_tree.create_empty_tree(VALUES), state_tree.create_empty_tree(VALUES)
+    all_groups = make_hashes([(hi, lo) for hi in range(6) for lo in range(3)])
     for number, batch in enumerate(history):
-        rows = changed(batch, now=number)
+        rows = make_run(batch, now=number)
         tree = tree.with_run(rows, plain / f"run-{number:03d}.arrow")
-        tended = upkeep.compact(tended.with_run(rows, beside / f"run-{number:03d}.arrow"))
-        assert answer(tended, everything) == answer(tree, everything)
-        assert answer(trees.open_tree(VALUES, beside, tended.list_file_names()), everything) == answer(
-            tree, everything
-        )
+        compacted = compactor.compact(compacted.with_run(rows, background / f"run-{number:03d}.arrow"))
+        assert look_up(compacted, all_groups) == look_up(tree, all_groups)
+        assert look_up(
+            state_tree.open_tree(VALUES, background, compacted.list_file_names()), all_groups
+        ) == look_up(tree, all_groups)
 
 
 def test_a_failed_merge_raises_in_the_batch_that_adopts_it(tmp_path: Path) -> None:
-    upkeep = TreeCompactor(tmp_path / "missing", max_inline_rows=0, max_runs=6)
-    tree = trees.create_empty_tree(VALUES)
+    compactor = TreeCompactor(tmp_path / "missing", max_inline_rows=0, max_runs=6)
+    tree = state_tree.create_empty_tree(VALUES)
     for number in range(6):
-        tree = tree.with_run(changed({(number, 0): [(1, 1)]}, now=0), tmp_path / f"run-{number}.arrow")
-        assert upkeep.compact(tree) == tree
-    assert upkeep.is_merging()
-    tree = tree.with_run(changed({(6, 0): [(1, 1)]}, now=0), tmp_path / "run-6.arrow")
+        tree = tree.with_run(make_run({(number, 0): [(1, 1)]}, now=0), tmp_path / f"run-{number}.arrow")
+        assert compactor.compact(tree) == tree
+    assert compactor.is_merging()
+    tree = tree.with_run(make_run({(6, 0): [(1, 1)]}, now=0), tmp_path / "run-6.arrow")
     with pytest.raises(FileNotFoundError):
-        upkeep.compact(tree)
-    assert not upkeep.is_merging()
+        compactor.compact(tree)
+    assert not compactor.is_merging()
 
 
 @settings(
@@ -122,16 +121,16 @@ def test_a_failed_merge_raises_in_the_batch_that_adopts_it(tmp_path: Path) -> No
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(history=batches, span=st.tuples(st.integers(0, 40), st.integers(0, 40)))
-def test_only_the_youngest_rows_are_due(
+def test_only_the_newest_rows_of_a_group_are_due(
     tmp_path_factory: pytest.TempPathFactory,
     history: list[dict[tuple[int, int], list[tuple[int, int]]]],
     span: tuple[int, int],
 ) -> None:
     folder = tmp_path_factory.mktemp("state")
-    tree = trees.create_empty_tree(VALUES)
+    tree = state_tree.create_empty_tree(VALUES)
     model: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for number, batch in enumerate(history):
-        tree = tree.with_run(changed(batch, now=number), folder / f"run-{number}.arrow").compact(folder)
+        tree = tree.with_run(make_run(batch, now=number), folder / f"run-{number}.arrow").compact(folder)
         model.update({group: [(v, number + due) for v, due in content] for group, content in batch.items()})
     after, until = min(span), max(span)
     found = tree.find_due_groups(DUE_EVENT, after, until)
@@ -140,15 +139,15 @@ def test_only_the_youngest_rows_are_due(
     assert len(tree.find_due_groups(DUE_CLOCK, 0, MAX_TIMESTAMP_MS - 1)) == 0
 
 
-def test_a_tree_does_not_change_with_later_batches(tmp_path: Path) -> None:
-    first = trees.create_empty_tree(VALUES).with_run(
-        changed({(1, 1): [(7, 1)]}, now=0), tmp_path / "run-0.arrow"
+def test_later_batches_do_not_change_an_older_tree(tmp_path: Path) -> None:
+    first = state_tree.create_empty_tree(VALUES).with_run(
+        make_run({(1, 1): [(7, 1)]}, now=0), tmp_path / "run-0.arrow"
     )
-    first.with_run(changed({(1, 1): [(8, 1)]}, now=1), tmp_path / "run-1.arrow").compact(tmp_path)
-    assert answer(first, asked([(1, 1)])) == {(1, 1): [7]}
+    first.with_run(make_run({(1, 1): [(8, 1)]}, now=1), tmp_path / "run-1.arrow").compact(tmp_path)
+    assert look_up(first, make_hashes([(1, 1)])) == {(1, 1): [7]}
 
 
-def test_the_number_of_runs_grows_with_the_logarithm_of_the_batches() -> None:
+def test_the_number_of_runs_grows_logarithmically() -> None:
     sizes: list[int] = []
     rewritten = 0
     for _ in range(3000):
@@ -161,22 +160,27 @@ def test_the_number_of_runs_grows_with_the_logarithm_of_the_batches() -> None:
     assert rewritten <= 5 * 3000 * 10
 
 
-def test_a_stored_number_becomes_a_list_of_one_if_the_schema_stores_lists(tmp_path: Path) -> None:
-    alone, several = (pa.schema([pa.field("sum", kind)]) for kind in (pa.float64(), pa.list_(pa.float64())))
-    was, now = trees.create_empty_tree(alone), trees.create_empty_tree(several)
+def test_a_stored_number_is_read_as_a_list_if_the_schema_has_lists(tmp_path: Path) -> None:
+    number_schema, list_schema = (
+        pa.schema([pa.field("sum", kind)]) for kind in (pa.float64(), pa.list_(pa.float64()))
+    )
+    numbers, lists = state_tree.create_empty_tree(number_schema), state_tree.create_empty_tree(list_schema)
 
-    def row(hi: int, held: object, schema: pa.Schema) -> pa.Table:
-        return pa.table([[hi], [0], [hi], [MAX_TIMESTAMP_MS], [False], [held]], names=schema.names).cast(
+    def row(hi: int, expected: object, schema: pa.Schema) -> pa.Table:
+        return pa.table([[hi], [0], [hi], [MAX_TIMESTAMP_MS], [False], [expected]], names=schema.names).cast(
             schema
         )
 
-    for hi, held in enumerate([1.5, float("inf")]):
-        was = was.with_run(row(hi, held, was.schema), tmp_path / f"run-{hi}.arrow")
-    again = trees.open_tree(several, tmp_path, was.list_file_names()).with_run(
-        row(2, [2.5, 1e-20], now.schema), tmp_path / "run-2.arrow"
+    for hi, expected in enumerate([1.5, float("inf")]):
+        numbers = numbers.with_run(row(hi, expected, numbers.schema), tmp_path / f"run-{hi}.arrow")
+    reopened = state_tree.open_tree(list_schema, tmp_path, numbers.list_file_names()).with_run(
+        row(2, [2.5, 1e-20], lists.schema), tmp_path / "run-2.arrow"
     )
-    wanted = asked([(0, 0), (1, 0), (2, 0)])
-    assert again.look_up_groups(wanted)[0]["sum"].to_pylist() == [[2.5, 1e-20], [0.0], [1.5]]
-    for runs in (again.runs, [runs_of.open_run(tmp_path / name) for name in again.list_file_names()]):
-        rows = runs_of.SortedRun(runs_of.merge_runs(runs, includes_oldest=True)).table
+    wanted = make_hashes([(0, 0), (1, 0), (2, 0)])
+    assert reopened.look_up_groups(wanted)[0]["sum"].to_pylist() == [[2.5, 1e-20], [0.0], [1.5]]
+    for runs in (
+        reopened.runs,
+        [sorted_run.open_run(tmp_path / name) for name in reopened.list_file_names()],
+    ):
+        rows = sorted_run.SortedRun(sorted_run.merge_runs(runs, includes_oldest=True)).table
         assert rows["sum"].to_pylist() == [[1.5], [0.0], [2.5, 1e-20]]

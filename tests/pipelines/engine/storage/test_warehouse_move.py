@@ -1,4 +1,4 @@
-"""A warehouse that is copied from a folder into an object store goes on there as if it had always been there."""
+"""A stream continues after its warehouse is copied into an object store."""
 
 from pathlib import Path
 
@@ -10,24 +10,24 @@ from penstock.engine.storage import ObjectStorePath
 from penstock.engine.tables.table_paths import list_owned_paths, list_quarantine_paths
 
 
-def feed(bench: Bench, batches: list[InputBatch]) -> None:
-    """Run some of the batches of a history, as a host would."""
+def feed_batches(bench: Bench, batches: list[InputBatch]) -> None:
+    """Run some batches of the history, as a host does."""
     engine = bench.open()
-    numbers = {batch.id: spark for spark, batch in enumerate(b for b in history() if b.records)}
+    numbers = {batch.id: number for number, batch in enumerate(b for b in history() if b.records)}
     for batch in batches:
         bench.feed(engine, InputBatch(numbers.get(batch.id, 0), batch.clock, batch.records))
 
 
-def test_a_stream_goes_on_where_its_tables_were_moved_to(tmp_path: Path, bucket: ObjectStorePath) -> None:
+def test_a_stream_continues_in_a_moved_warehouse(tmp_path: Path, bucket: ObjectStorePath) -> None:
     plan = PLANS["two stages"]
-    calm, moved = Bench(plan, tmp_path / "calm"), Bench(plan, tmp_path / "moved")
-    run(calm, Fuse(-1))
-    feed(moved, history()[:3])
+    unmoved, moved = Bench(plan, tmp_path / "calm"), Bench(plan, tmp_path / "moved")
+    run(unmoved, Fuse(-1))
+    feed_batches(moved, history()[:3])
     folder = tmp_path / "moved" / "warehouse"
     for file in folder.rglob("*"):
         if file.is_file():
             (bucket / file.relative_to(folder)).write_bytes(file.read_bytes())
     moved.elsewhere = bucket
-    feed(moved, history()[3:])
+    feed_batches(moved, history()[3:])
     for table in [*list_owned_paths(plan), *list_quarantine_paths(plan)]:
-        assert moved.rows(table) == calm.rows(table), table
+        assert moved.rows(table) == unmoved.rows(table), table

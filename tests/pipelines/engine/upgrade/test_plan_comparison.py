@@ -1,4 +1,4 @@
-"""What a change of a definition takes, case by case; and that every answer of a plan has been thought of."""
+"""The upgrade class of each change of a definition."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from penstock.stream import after_watermark, count, every, fixed, max_, mean, mi
 from penstock.stream.pipeline import Pipeline
 
 
-def pipeline(
+def build_pipeline(
     window=None, key="device", how="retracting", trigger=None, lateness="1 hour", **aggregates
 ) -> Pipeline:
     return (
@@ -27,51 +27,59 @@ def pipeline(
     )
 
 
-def plan(**changes) -> Plan:
-    return pipeline(**changes).to_plan("minute")
+def build_plan(**changes) -> Plan:
+    return build_pipeline(**changes).to_plan("minute")
 
 
 def with_source(before: Plan, **changes: object) -> Plan:
     return replace(before, sources=(replace(before.sources[0], **changes),))
 
 
-BOTH = {"warmest": max_("temperature"), "readings": count()}
+AGGREGATES = {"warmest": max_("temperature"), "readings": count()}
 
 
 @pytest.mark.parametrize(
-    ("after", "takes", "what"),
+    ("after", "upgrade_class", "subjects"),
     [
-        (plan(), UpgradeClass.SAME, []),
-        (plan(lateness="59 minutes"), UpgradeClass.COMPATIBLE, ["lateness"]),
-        (plan(lateness="61 minutes"), UpgradeClass.REPLAY, ["lateness"]),
-        (pipeline().sql("SELECT * FROM input").to_plan("minute"), UpgradeClass.COMPATIBLE, ["steps"]),
-        (pipeline().write("minute", mode="log").to_plan("minute"), UpgradeClass.COMPATIBLE, ["write"]),
-        (pipeline().write("other", mode="latest").to_plan("minute"), UpgradeClass.REPLAY, ["write"]),
-        (plan(readings=count()), UpgradeClass.MIGRATABLE, ["warmest"]),
-        (plan(**BOTH, coldest=min_("temperature")), UpgradeClass.REPLAY, ["coldest"]),
-        (plan(warmest=mean("temperature"), readings=count()), UpgradeClass.REPLAY, ["warmest"]),
-        (plan(readings=count(), warmest=max_("temperature")), UpgradeClass.MIGRATABLE, ["order of columns"]),
-        (plan(window=fixed("2 minutes")), UpgradeClass.REPLAY, ["window"]),
-        (plan(window=sliding("1 minute", "30 seconds")), UpgradeClass.REPLAY, ["window"]),
-        (plan(key="site"), UpgradeClass.REPLAY, ["key"]),
-        (plan(how="accumulating"), UpgradeClass.REPLAY, ["accumulation"]),
-        (plan(trigger=after_watermark(early=every("5 seconds"))), UpgradeClass.REPLAY, ["trigger"]),
+        (build_plan(), UpgradeClass.SAME, []),
+        (build_plan(lateness="59 minutes"), UpgradeClass.COMPATIBLE, ["lateness"]),
+        (build_plan(lateness="61 minutes"), UpgradeClass.REPLAY, ["lateness"]),
+        (build_pipeline().sql("SELECT * FROM input").to_plan("minute"), UpgradeClass.COMPATIBLE, ["steps"]),
+        (build_pipeline().write("minute", mode="log").to_plan("minute"), UpgradeClass.COMPATIBLE, ["write"]),
+        (build_pipeline().write("other", mode="latest").to_plan("minute"), UpgradeClass.REPLAY, ["write"]),
+        (build_plan(readings=count()), UpgradeClass.MIGRATABLE, ["warmest"]),
+        (build_plan(**AGGREGATES, coldest=min_("temperature")), UpgradeClass.REPLAY, ["coldest"]),
+        (build_plan(warmest=mean("temperature"), readings=count()), UpgradeClass.REPLAY, ["warmest"]),
+        (
+            build_plan(readings=count(), warmest=max_("temperature")),
+            UpgradeClass.MIGRATABLE,
+            ["order of columns"],
+        ),
+        (build_plan(window=fixed("2 minutes")), UpgradeClass.REPLAY, ["window"]),
+        (build_plan(window=sliding("1 minute", "30 seconds")), UpgradeClass.REPLAY, ["window"]),
+        (build_plan(key="site"), UpgradeClass.REPLAY, ["key"]),
+        (build_plan(how="accumulating"), UpgradeClass.REPLAY, ["accumulation"]),
+        (build_plan(trigger=after_watermark(early=every("5 seconds"))), UpgradeClass.REPLAY, ["trigger"]),
     ],
 )
-def test_a_change_requires_its_upgrade_class(after: Plan, takes: UpgradeClass, what: list[str]) -> None:
-    found = compare_plans(plan(), after)
-    assert found.upgrade_class is takes
-    assert [difference.subject for difference in found.differences] == what
+def test_a_change_has_its_upgrade_class(
+    after: Plan, upgrade_class: UpgradeClass, subjects: list[str]
+) -> None:
+    comparison = compare_plans(build_plan(), after)
+    assert comparison.upgrade_class is upgrade_class
+    assert [difference.subject for difference in comparison.differences] == subjects
 
 
-def test_a_column_may_be_declared_to_count_from_now_on() -> None:
-    changed = plan(warmest=mean("temperature"), readings=count(), coldest=min_("temperature"))
-    assert compare_plans(plan(), changed, ["coldest"]).upgrade_class is UpgradeClass.REPLAY
-    assert compare_plans(plan(), changed, ["coldest", "warmest"]).upgrade_class is UpgradeClass.MIGRATABLE
+def test_a_column_may_start_empty_if_the_user_accepts_it() -> None:
+    changed = build_plan(warmest=mean("temperature"), readings=count(), coldest=min_("temperature"))
+    assert compare_plans(build_plan(), changed, ["coldest"]).upgrade_class is UpgradeClass.REPLAY
+    assert (
+        compare_plans(build_plan(), changed, ["coldest", "warmest"]).upgrade_class is UpgradeClass.MIGRATABLE
+    )
 
 
 def test_a_change_of_an_input_is_classified() -> None:
-    before = plan()
+    before = build_plan()
     (source,) = before.sources
     slower = replace(source.watermark, max_out_of_orderness=source.watermark.max_out_of_orderness + 1)
     wider = (*source.columns, Column("more", "STRING"))
@@ -94,24 +102,32 @@ def test_a_change_of_an_input_is_classified() -> None:
 
 
 def test_a_difference_shows_both_values() -> None:
-    (difference,) = compare_plans(plan(), plan(lateness="2 hours")).differences
+    (difference,) = compare_plans(build_plan(), build_plan(lateness="2 hours")).differences
     assert (difference.before, difference.after) == ("3600000", "7200000")
-    (gone,) = compare_plans(plan(), plan(readings=count())).differences
-    assert (gone.before, gone.after) == ("Max(field=temperature)", "absent")
+    (removed,) = compare_plans(build_plan(), build_plan(readings=count())).differences
+    assert (removed.before, removed.after) == ("Max(field=temperature)", "absent")
 
 
-def test_a_plan_that_was_stored_and_read_back_is_the_same() -> None:
-    assert compare_plans(plan_from_dict(plan_to_dict(plan())), plan()).upgrade_class is UpgradeClass.SAME
+def test_a_stored_plan_is_the_same() -> None:
+    assert (
+        compare_plans(plan_from_dict(plan_to_dict(build_plan())), build_plan()).upgrade_class
+        is UpgradeClass.SAME
+    )
 
 
 def test_a_function_may_start_to_set_processing_time_timers() -> None:
-    def remembering(**declared: bool) -> Plan:
-        told = read("sensors").key("device")
-        told = told.stateful(alarm, state=Alarm, returns={"above": "DOUBLE"}, **declared)
-        return told.write("alarms", mode="log").plan
+    def build_stateful_plan(**declared: bool) -> Plan:
+        keyed = read("sensors").key("device")
+        keyed = keyed.stateful(alarm, state=Alarm, returns={"above": "DOUBLE"}, **declared)
+        return keyed.write("alarms", mode="log").plan
 
-    found = compare_plans(plan_from_dict(plan_to_dict(remembering())), remembering(clock=True))
-    assert [(each.subject, each.upgrade_class) for each in found.differences] == [
+    comparison = compare_plans(
+        plan_from_dict(plan_to_dict(build_stateful_plan())), build_stateful_plan(clock=True)
+    )
+    assert [(each.subject, each.upgrade_class) for each in comparison.differences] == [
         ("stateful.clock", UpgradeClass.COMPATIBLE)
     ]
-    assert compare_plans(remembering(), remembering(vectorized=True)).upgrade_class is UpgradeClass.REPLAY
+    assert (
+        compare_plans(build_stateful_plan(), build_stateful_plan(vectorized=True)).upgrade_class
+        is UpgradeClass.REPLAY
+    )
