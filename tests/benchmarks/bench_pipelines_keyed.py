@@ -17,7 +17,7 @@ from tests.benchmarks.bench_pipelines_catchup import format_rate_spread
 from tests.benchmarks.bench_pipelines_python import plan_stateful
 
 from penstock.engine.batch_time import BatchTime
-from penstock.engine.operators.compiled_stage import compile_stage
+from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.operators.dispatch import process_batch
 from penstock.engine.state import state_tree as trees
 from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS

@@ -28,7 +28,8 @@ from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.batch.placement import DRIVER_ONLY, Placement
 from penstock.engine.batch.stream_tables import StreamTables
 from penstock.engine.batch.write_fence import WriteFence
-from penstock.engine.operators.compiled_stage import CompiledStage, compile_stage
+from penstock.engine.operators.compiled_stage import CompiledStage
+from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.operators.stage_graph import compile_graph
 from penstock.engine.plan import (
     AggregateOutput,

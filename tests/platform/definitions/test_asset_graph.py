@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from dagster import AssetKey, Definitions
 
-from penstock.engine.operators.compiled_stage import compile_stage
+from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.plan import AggregateOutput, Column, Distinct, Last, Plan
 from penstock.engine.plan.stages import AccumulationMode
 from penstock.engine.tables.latest_table import to_latest_schema

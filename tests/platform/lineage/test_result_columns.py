@@ -10,7 +10,7 @@ import pytest
 from tests.pipelines.engine.operators.test_side_outputs import Nothing, part_one
 
 from penstock.engine.host.control import BatchRecord
-from penstock.engine.operators.compiled_stage import compile_stage
+from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.plan import (
     Aggregate,
     AggregateOutput,

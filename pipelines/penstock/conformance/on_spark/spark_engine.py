@@ -12,7 +12,8 @@ from penstock.conformance.on_spark.script_run import ScriptRun
 from penstock.conformance.on_spark.shared_job import SharedJobReading, group_scripts, run_shared_jobs
 from penstock.conformance.on_spark.shared_topic import ScriptBatch
 from penstock.engine.errors import PipelineError, TranscriptError
-from penstock.engine.operators.compiled_stage import CompiledStage, compile_stage
+from penstock.engine.operators.compiled_stage import CompiledStage
+from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.spark.session import is_session_alive
 from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
 

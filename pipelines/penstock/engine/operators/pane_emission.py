@@ -8,10 +8,11 @@ import pyarrow as pa
 
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.columnar import NumpyColumn, Rows
-from penstock.engine.operators.compiled_stage import CompiledStage, last_pane_column
+from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.joins.join_diff import JoinedRows, diff_rows
 from penstock.engine.operators.joins.window_join import expand_join_rows, find_null_keys
 from penstock.engine.operators.pane_rows import PaneHeaders, make_pane_rows
+from penstock.engine.operators.stage_columns import last_pane_column
 from penstock.engine.state.header_columns import BoolArray, Int64Array
 
 

@@ -9,8 +9,9 @@ from penstock.engine.batch_time import BatchTime
 from penstock.engine.errors import LateRetractionError
 from penstock.engine.operators.changelog.changes_to_partials import make_partials, union_changes
 from penstock.engine.operators.changelog.pane_changes import change_schema, panes_to_changes
-from penstock.engine.operators.compiled_stage import CompiledStage, compile_stage
+from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.dispatch import process_batch
+from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.operators.windowed.window_update import StageResult
 from penstock.engine.plan.stages import Plan
 from penstock.engine.state.state_tree import StateTree

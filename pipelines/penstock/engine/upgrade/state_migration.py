@@ -9,7 +9,8 @@ import pyarrow as pa
 from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.columnar import as_arrow
-from penstock.engine.operators.compiled_stage import CompiledStage, last_pane_column
+from penstock.engine.operators.compiled_stage import CompiledStage
+from penstock.engine.operators.stage_columns import last_pane_column
 from penstock.engine.operators.stage_graph import CompiledGraph
 from penstock.engine.plan.codec import fingerprint
 from penstock.engine.plan.stages import Plan

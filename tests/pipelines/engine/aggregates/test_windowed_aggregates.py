@@ -21,8 +21,9 @@ from penstock.conformance.reference.number_semantics import canonicalize
 from penstock.engine.aggregates import lift_elements, merge_partials
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.columnar import new_rows
-from penstock.engine.operators.compiled_stage import CompiledStage, compile_stage
+from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.dispatch import process_batch
+from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.plan import (
     AfterCount,
     AfterWatermark,

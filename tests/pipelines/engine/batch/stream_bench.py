@@ -20,7 +20,8 @@ from penstock.engine.batch.record_schemas import QUARANTINED_RECORD_SCHEMA
 from penstock.engine.batch.stream_tables import StreamTables
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.dedup.id_store import RecordIdStore
-from penstock.engine.operators.compiled_stage import CompiledStage, compile_stage
+from penstock.engine.operators.compiled_stage import CompiledStage
+from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.operators.stage_graph import CompiledGraph, compile_graph
 from penstock.engine.plan import Plan
 from penstock.engine.storage import StoragePath

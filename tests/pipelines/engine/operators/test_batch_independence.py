@@ -16,8 +16,8 @@ from tests.pipelines.engine.operators.test_windows_against_reference import FIEL
 
 from penstock.conformance.reference import InputRecord
 from penstock.engine.batch_time import BatchTime
-from penstock.engine.operators.compiled_stage import compile_stage
 from penstock.engine.operators.dispatch import process_batch
+from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.plan import CountPolicy, DeltaPolicy, Stage
 from penstock.engine.state import state_tree as trees
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS

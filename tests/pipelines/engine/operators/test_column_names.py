@@ -9,7 +9,8 @@ import pytest
 
 from penstock.engine.errors import DefinitionError
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate
-from penstock.engine.operators.compiled_stage import CompiledStage, compile_stage
+from penstock.engine.operators.compiled_stage import CompiledStage
+from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.plan import (
     AggregateOutput,
     AsOf,

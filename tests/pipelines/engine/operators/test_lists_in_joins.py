@@ -10,7 +10,7 @@ from tests.pipelines.engine.operators.stage_strategies import histories
 
 from penstock.conformance.reference import InputBatch
 from penstock.engine.errors import DefinitionError
-from penstock.engine.operators.compiled_stage import compile_stage
+from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.plan import (
     Aggregate,
     AggregateOutput,

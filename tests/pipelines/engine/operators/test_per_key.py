@@ -15,8 +15,8 @@ from penstock.engine.batch_time import BatchTime
 from penstock.engine.errors import StatefulFunctionError
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow, Timer
 from penstock.engine.history.batch_history import is_cut_by_clock
-from penstock.engine.operators.compiled_stage import compile_stage
 from penstock.engine.operators.dispatch import process_batch
+from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.plan import Column, Plan, Stage, StatefulFunction, function_ref, state_type
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.state import state_tree as trees

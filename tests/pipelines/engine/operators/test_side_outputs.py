@@ -21,7 +21,7 @@ from penstock.engine.functions.vectorized import (
     KeyBatchContext,
     KeyBatchUpdate,
 )
-from penstock.engine.operators.compiled_stage import compile_stage
+from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.operators.stateful.side_outputs import select_output_panes
 from penstock.engine.plan import (
     Column,

@@ -13,8 +13,9 @@ from tests.pipelines.engine.operators.stage_strategies import histories, stages
 
 from penstock.conformance.reference import Evaluator, InputBatch, Pane, ReplacedWindow
 from penstock.engine.batch_time import BatchTime
-from penstock.engine.operators.compiled_stage import CompiledStage, compile_stage
+from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.dispatch import process_batch
+from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.operators.windowed.window_update import StageResult
 from penstock.engine.plan import Column, Plan, PlanSource, Stage, TopicOrigin
 from penstock.engine.state import state_tree as trees

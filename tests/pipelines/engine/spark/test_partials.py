@@ -20,7 +20,7 @@ from penstock.engine.aggregates import Accumulator, AggregateContext, merge_part
 from penstock.engine.aggregates.spark_xxhash64 import hash_like_spark
 from penstock.engine.columnar import new_rows, rows_from_table
 from penstock.engine.errors import SumOverflowError
-from penstock.engine.operators.compiled_stage import compile_stage
+from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.plan import (
     Aggregate,
     AggregateOutput,

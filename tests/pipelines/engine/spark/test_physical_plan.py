@@ -10,7 +10,7 @@ from tests.pipelines.engine.explain.test_explain import CORRECTIONS
 from tests.pipelines.plan_strategies import plans
 
 from penstock.engine.explain import explain
-from penstock.engine.operators.compiled_stage import compile_stage
+from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.plan import CountPolicy, Plan, Tumbling
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.aggregate.partials import aggregate_partials, judge_event_times

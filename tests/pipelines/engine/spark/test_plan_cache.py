@@ -8,7 +8,7 @@ import pytest
 from tests.pipelines.engine.explain.test_explain import CORRECTIONS
 
 from penstock.engine.batch.intent import OffsetRange
-from penstock.engine.operators.compiled_stage import compile_stage
+from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.plan import CountPolicy, Tumbling
 from penstock.engine.spark.batch_input import SparkBatchInput
 from penstock.engine.spark.parse.records import KAFKA_SOURCE_DDL

@@ -12,7 +12,7 @@ from tests.pipelines.engine.spark.test_live_stream import build_plan, list_windo
 
 from penstock.core.waiting import wait_until
 from penstock.engine.batch.intent import OffsetRange
-from penstock.engine.operators.compiled_stage import compile_stage
+from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.plan import AggregateOutput, Plan, RowCheck, SqlStep, TopicOrigin
 from penstock.engine.plan.sources import CheckAction
 from penstock.engine.spark.batch_input import SparkBatchInput

@@ -9,8 +9,9 @@ from penstock.engine.aggregates.aggregate_context import WEIGHT_COLUMN
 from penstock.engine.columnar import as_arrow
 from penstock.engine.errors import DefinitionError, UserCodeError
 from penstock.engine.operators.changelog.pane_changes import CHANGE_METADATA_FIELDS, concat_changes
-from penstock.engine.operators.compiled_stage import CHANGE_COUNT_FIELD, CompiledStage
+from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.row_steps import filter_rows, map_rows, select_columns
+from penstock.engine.operators.stage_columns import CHANGE_COUNT_FIELD
 from penstock.engine.plan.field_usage import refuse_type_conflicts, unused_conflicting_fields
 from penstock.engine.plan.stages import Stage
 from penstock.engine.plan.steps import ArrowStep, FilterStep, RowFunctionStep, SelectStep, Step, step_kind

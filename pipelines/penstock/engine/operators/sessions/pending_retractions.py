@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.columnar import NumpyColumn, Rows, rows_from_table, to_numpy
-from penstock.engine.operators.compiled_stage import REPLACED_BY_BOUNDS, CompiledStage
+from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.joins.window_join import expand_join_rows
 from penstock.engine.operators.pane_emission import FiringDecision, last_pane_values
 from penstock.engine.operators.pane_rows import PaneHeaders, make_pane_rows
+from penstock.engine.operators.stage_columns import REPLACED_BY_BOUNDS
 from penstock.engine.operators.windowed.window_update import LoadedWindows, make_state_rows
 from penstock.engine.state.header_columns import (
     GROUP_HI,
