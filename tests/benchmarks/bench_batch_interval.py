@@ -1,11 +1,11 @@
-"""Measures the batch interval: processor time of the host against latency.
+"""Measures the CPU time of the stream host and the latency of records for several batch intervals.
 
-A stack in a scratch folder runs with its feed of 50 records a second, once for each interval. Latency is the time
-from a record's own timestamp in Kafka to the commit of its batch, for every record of the last seconds.
-`python -m tests.benchmarks.bench_batch_interval [milliseconds …]`.
+A stack in a scratch folder runs once for each interval, with a feed of 50 records per second. The latency of a
+record is the time from its Kafka timestamp to the commit of its batch. Only records of the last seconds count.
+`python -m tests.benchmarks.bench_batch_interval [MILLISECONDS …]`.
 """
 
-import sys
+import argparse
 import tempfile
 import time
 from collections.abc import Iterator
@@ -34,20 +34,20 @@ MEASURE_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class IntervalResult:
-    """The figures of one interval."""
+    """The measurements of one interval."""
 
     interval_ms: int
-    core: float
-    batches: int
+    core_share: float
+    batch_count: int
     latencies: "np.ndarray[tuple[int], np.dtype[np.float64]]"
 
 
-def read_batches_since(stack: ScratchStack, begun_ms: int) -> list[BatchRecord]:
-    """Return the batches with records that started since a time."""
+def read_batches_since(stack: ScratchStack, started_ms: int) -> list[BatchRecord]:
+    """Return the data batches that started at or after a time."""
     store = open_control_store(stack.control_url)
     try:
         with store.engine.connect() as connection:
-            query = select(batches).where(batches.c.clock_ms >= begun_ms, batches.c.kind == "data")
+            query = select(batches).where(batches.c.clock_ms >= started_ms, batches.c.kind == "data")
             return [from_batch_row(row) for row in connection.execute(query).mappings()]
     finally:
         store.close()
@@ -56,62 +56,81 @@ def read_batches_since(stack: ScratchStack, begun_ms: int) -> list[BatchRecord]:
 def read_record_timestamps(stack: ScratchStack) -> dict[tuple[int, int], int]:
     """Return the timestamp of each record, by partition and offset."""
     consumer = Consumer({**stack.client, "group.id": "bench", "enable.auto.commit": False})
-    found: dict[tuple[int, int], int] = {}
+    timestamps: dict[tuple[int, int], int] = {}
     try:
         for partition in consumer.list_topics("sensors", timeout=10).topics["sensors"].partitions:
             end = consumer.get_watermark_offsets(TopicPartition("sensors", partition), timeout=10)[1]
             consumer.assign([TopicPartition("sensors", partition, 0)])
             for _ in range(end):
                 message = consumer.poll(10)
-                assert message is not None, "the topic cannot be read to its end"
-                found[partition, message.offset()] = message.timestamp()[1]
+                assert message is not None, (
+                    f"no record of sensors-{partition} within 10 s before offset {end}"
+                )
+                timestamps[partition, message.offset()] = message.timestamp()[1]
     finally:
         consumer.close()
-    return found
+    return timestamps
 
 
-def compute_latencies(done: list[BatchRecord], made: dict[tuple[int, int], int]) -> Iterator[float]:
-    """Return the time of each record until the commit of its batch."""
-    for batch in done:
-        committed = batch.clock_ms + sum(batch.durations_ms.values())
+def compute_latencies(
+    committed: list[BatchRecord], timestamps: dict[tuple[int, int], int]
+) -> Iterator[float]:
+    """Yield the milliseconds from the timestamp of each record to the commit of its batch."""
+    for batch in committed:
+        committed_ms = batch.clock_ms + sum(batch.durations_ms.values())
         for part in batch.accounts:
             for offset in range(part.start, part.end):
-                yield committed - made[part.partition, offset]
+                yield committed_ms - timestamps[part.partition, offset]
 
 
 def measure_interval(stack: ScratchStack, interval_ms: int) -> IntervalResult:
-    """Run with this interval for a while."""
+    """Run the stack with a batch interval, and return its measurements."""
     stack.environment["PENSTOCK_HOST__BATCH_INTERVAL"] = f"{interval_ms}ms"
     stack.up()
-    before = stack.batch()
-    poll_until(lambda: stack.batch() > before + 5, 60, "batches")
-    time.sleep(MEASURE_SECONDS)  # compilers and caches settle
-    started_at, host = now_ms(), psutil.Process(stack.pids()["host"])
-    hosts = [host, *host.children(recursive=True)]
-    spent = cpu_seconds(hosts)
+    first_batch = stack.batch()
+    poll_until(lambda: stack.batch() > first_batch + 5, 60, "batches")
+    time.sleep(MEASURE_SECONDS)  # the JIT compiler and the caches warm up
+    started_ms, host = now_ms(), psutil.Process(stack.pids()["host"])
+    processes = [host, *host.children(recursive=True)]
+    cpu_before_s = cpu_seconds(processes)
     time.sleep(MEASURE_SECONDS)
-    core = (cpu_seconds(hosts) - spent) / MEASURE_SECONDS
-    done = read_batches_since(stack, started_at)
+    core_share = (cpu_seconds(processes) - cpu_before_s) / MEASURE_SECONDS
+    committed = read_batches_since(stack, started_ms)
     return IntervalResult(
-        interval_ms, core, len(done), np.array(list(compute_latencies(done, read_record_timestamps(stack))))
+        interval_ms,
+        core_share,
+        len(committed),
+        np.array(list(compute_latencies(committed, read_record_timestamps(stack)))),
     )
 
 
 def main(intervals: list[int]) -> None:
     """Measure each interval, and print a table."""
     table = Table(
-        "interval", "host's part of a core", "batches a second", "latency p50", "p99", title="50 records/s"
+        "interval", "host CPU, share of a core", "batches/s", "latency p50", "p99", title="50 records/s"
     )
     with tempfile.TemporaryDirectory() as scratch:
         stack = ScratchStack(Path(scratch) / "home", JAR_FOLDER)
         with stack.stopped_on_exit():
             for interval in intervals:
-                found = measure_interval(stack, interval)
-                p50, p99 = np.percentile(found.latencies, [50, 99])
-                rate = f"{found.batches / MEASURE_SECONDS:.1f}"
-                table.add_row(f"{interval} ms", f"{found.core:.1%}", rate, f"{p50:.0f} ms", f"{p99:.0f} ms")
+                result = measure_interval(stack, interval)
+                p50, p99 = np.percentile(result.latencies, [50, 99])
+                rate = f"{result.batch_count / MEASURE_SECONDS:.1f}"
+                table.add_row(
+                    f"{interval} ms", f"{result.core_share:.1%}", rate, f"{p50:.0f} ms", f"{p99:.0f} ms"
+                )
     Console().print(table)
 
 
 if __name__ == "__main__":
-    main([int(word) for word in sys.argv[1:]] or list(INTERVALS_MS))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "intervals_ms",
+        nargs="*",
+        type=int,
+        default=list(INTERVALS_MS),
+        metavar="MILLISECONDS",
+        help="batch intervals",
+    )
+    arguments = parser.parse_args()
+    main(arguments.intervals_ms)

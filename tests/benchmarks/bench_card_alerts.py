@@ -1,10 +1,11 @@
-"""From a payment to the alert about it in a topic: the shipped pipeline `card_alerts`, live, by real clocks.
+"""Measures the latency of the shipped pipeline `card_alerts`: from sending a payment to receiving its alert.
 
-Payments of the generator are sent at a rate, each stamped with the moment of its sending; a plain consumer, which
-reads committed records only, looks at the clock when an alert comes.
+Generated payments are sent at a constant rate, with the send time as their event time. A consumer that reads only
+committed records notes the time at which each alert arrives.
 `python -m tests.benchmarks.bench_card_alerts [RATE …]`.
 """
 
+import argparse
 import json
 import sys
 import tempfile
@@ -40,12 +41,12 @@ ALERTS_TOPIC = "card-alerts"
 
 
 class AlertListener(threading.Thread):
-    """Records the time of each alert and of its payment."""
+    """Records the arrival time of each alert and the time of its payment."""
 
     def __init__(self, bootstrap: str) -> None:
         super().__init__(daemon=True)
-        self.seen: list[tuple[int, int]] = []
-        self._told_to_end = threading.Event()
+        self.received: list[tuple[int, int]] = []
+        self._stop_requested = threading.Event()
         self._consumer = Consumer(
             {
                 "bootstrap.servers": bootstrap,
@@ -58,42 +59,42 @@ class AlertListener(threading.Thread):
         self._consumer.subscribe([ALERTS_TOPIC])
 
     def run(self) -> None:
-        """Listen until `end` is called."""
-        while not self._told_to_end.is_set():
+        """Receive alerts until `stop` is called."""
+        while not self._stop_requested.is_set():
             message = self._consumer.poll(0.1)
             if message is None or message.error() or not (value := message.value()):
                 continue
-            told = json.loads(value)
-            if told["kind"] == "insert":
-                self.seen.append((now_ms(), int(told["window_start"])))
+            alert = json.loads(value)
+            if alert["kind"] == "insert":
+                self.received.append((now_ms(), int(alert["window_start"])))
         self._consumer.close()
 
-    def end(self) -> None:
-        """Stop listening, and wait for the end."""
-        self._told_to_end.set()
+    def stop(self) -> None:
+        """Stop receiving, and wait for the thread to end."""
+        self._stop_requested.set()
         self.join()
 
 
 def send_payments(bootstrap: str, rate: float, seed: int) -> int:
-    """Send payments at a rate, and return when the first that counts was sent."""
+    """Send payments at a rate, and return the time in milliseconds at which the warm-up ends."""
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 2})
-    began, sent = time.monotonic(), 0
-    counts_from = now_ms() + WARM_UP_SECONDS * 1_000
+    started_s, sent = time.monotonic(), 0
+    warm_up_end_ms = now_ms() + WARM_UP_SECONDS * 1_000
     payments = CardGenerator(seed).generate_records(0, make_even_send_times(0, 1))
-    while (passed := time.monotonic() - began) < WARM_UP_SECONDS + MEASURE_SECONDS:
+    while (elapsed_s := time.monotonic() - started_s) < WARM_UP_SECONDS + MEASURE_SECONDS:
         now = now_ms()
-        for payment in islice(payments, int(passed * rate) - sent):
+        for payment in islice(payments, int(elapsed_s * rate) - sent):
             fields = {**msgspec.to_builtins(payment), "at": now}
             producer.produce("cards", json.dumps(fields), key=fields["card"])
             sent += 1
         producer.poll(0)
         time.sleep(0.005)
     producer.flush()
-    return counts_from
+    return warm_up_end_ms
 
 
 def main(rates: tuple[float, ...]) -> None:
-    """Measure each rate on one broker and in one session, and print a row for each."""
+    """Measure each rate with one broker and one session, and print a row for each."""
     settings = load_settings().settings
     table = Table("payments/s", "alerts", "p50, ms", "p99, ms", "longest, ms")
     with (
@@ -117,16 +118,25 @@ def main(rates: tuple[float, ...]) -> None:
         for seed, rate in enumerate(rates, start=1):
             listener = AlertListener(broker.bootstrap)
             listener.start()
-            counts_from = send_payments(broker.bootstrap, rate, seed)
+            warm_up_end_ms = send_payments(broker.bootstrap, rate, seed)
             time.sleep(3)
-            listener.end()
-            print(f"{rate:,.0f} payments a second: {len(listener.seen)} alerts", file=sys.stderr)
-            waits = np.array([came - paid for came, paid in listener.seen if paid >= counts_from])
-            figures = (f"{value:,.0f}" for value in (*np.percentile(waits, (50, 99)), waits.max()))
-            table.add_row(f"{rate:,.0f}", str(len(waits)), *figures)
+            listener.stop()
+            print(f"{rate:,.0f} payments/s: {len(listener.received)} alerts", file=sys.stderr)
+            latencies_ms = np.array(
+                [received - paid for received, paid in listener.received if paid >= warm_up_end_ms]
+            )
+            figures = (
+                f"{value:,.0f}" for value in (*np.percentile(latencies_ms, (50, 99)), latencies_ms.max())
+            )
+            table.add_row(f"{rate:,.0f}", str(len(latencies_ms)), *figures)
         stream.drain()
     Console().print(table)
 
 
 if __name__ == "__main__":
-    main(tuple(map(float, sys.argv[1:])) or RATES_PER_SECOND)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "rates", nargs="*", type=float, default=RATES_PER_SECOND, metavar="RATE", help="payments per second"
+    )
+    arguments = parser.parse_args()
+    main(tuple(arguments.rates))

@@ -1,9 +1,10 @@
-"""Measures environments: `local` applied and destroyed, `aws` planned with a simulated AWS.
+"""Measures environments: applies and destroys `local`, and plans `aws` against a simulated AWS.
 
-`python -m tests.benchmarks.bench_environments`, best with nothing else running. What the provider for AWS needs is
-skipped by name where it is missing.
+`aws` is skipped with a message if no filesystem mirror has its provider. `python -m
+tests.benchmarks.bench_environments`.
 """
 
+import argparse
 import logging
 import os
 import sys
@@ -35,65 +36,66 @@ def copied_environments() -> Iterator[Path]:
         yield Path(scratch)
 
 
-def time_action(what: Callable[[], object]) -> float:
-    """Return the seconds of an action."""
-    began = time.perf_counter()
-    what()
-    return time.perf_counter() - began
+def time_action(action: Callable[[], object]) -> float:
+    """Return the seconds that an action takes."""
+    started = time.perf_counter()
+    action()
+    return time.perf_counter() - started
 
 
 def measure_local() -> Iterator[tuple[str, float, str]]:
-    """Apply, plan and destroy."""
+    """Apply, plan and destroy `local`; yield the name, the seconds and the limit of each step."""
     with copied_environments() as root:
         workspace = open_local_environment(root, INFRA.parent / ".penstock" / "jars", find_first_port())
         try:
             yield "local: apply from nothing", time_action(lambda: workspace.apply(workspace.plan())), "60 s"
             yield "local: plan without changes", time_action(workspace.plan), ""
         finally:
-            taken = time_action(lambda: workspace.apply(workspace.plan(destroy=True)))
-        yield "local: destroy", taken, "20 s"
+            seconds = time_action(lambda: workspace.apply(workspace.plan(destroy=True)))
+        yield "local: destroy", seconds, "20 s"
 
 
 def measure_aws() -> Iterator[tuple[str, float, str]]:
-    """Plan an environment that was never applied."""
+    """Plan `aws`, which was never applied; yield the same as `measure_local`."""
     mirrors = find_mirrors()
     if not any(has_provider(mirror, *PROVIDER) for mirror in mirrors):
-        sys.stderr.write("aws: the provider {} {} is in no filesystem mirror here\n".format(*PROVIDER))
+        sys.stderr.write("aws skipped: no filesystem mirror has the provider {} {}\n".format(*PROVIDER))
         return
     with copied_environments() as root, run_simulated_aws() as (_, address):
         directory = root / "infra" / "environments" / "aws"
         (directory / "here_override.tf").write_text(
             'terraform {\n  backend "local" {}\n}\nprovider "aws" {\n  s3_use_path_style = true\n}\n'
         )
-        told = {
+        aws_variables = {
             "AWS_ENDPOINT_URL": address,
             "AWS_ACCESS_KEY_ID": "test",
             "AWS_SECRET_ACCESS_KEY": "test",
             "AWS_REGION": REGION,
             "AWS_EC2_METADATA_DISABLED": "true",
         }
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+        other_variables = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
         workspace = TerraformWorkspace(
             directory,
             root / "work",
             embedded_engine(),
             variables=VARIABLES,
-            environment=kept | told,
+            environment=other_variables | aws_variables,
             mirrors=mirrors,
             timeouts=TerraformTimeouts(apply_timeout_s=300, grace_s=30),
         )
-        yield "aws: made ready", time_action(workspace.prepare), ""
+        yield "aws: prepare", time_action(workspace.prepare), ""
         yield "aws: plan from nothing", time_action(workspace.plan), "15 s"
 
 
 def main() -> None:
-    """Measure, and print each figure."""
+    """Run every measurement, and print its result."""
     console = Console()
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # the stand-in tells each request
-    for measured in (measure_local, measure_aws):
-        for what, taken, limit in measured():
-            console.print(f"{what:<32} {taken:6.1f} s  {f'(limit {limit})' if limit else ''}")
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # the simulated AWS logs each request
+    for measure in (measure_local, measure_aws):
+        for name, seconds, limit in measure():
+            console.print(f"{name:<32} {seconds:6.1f} s  {f'(limit {limit})' if limit else ''}")
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     main()

@@ -1,13 +1,13 @@
-"""How many records one HTTP worker takes on one core: NDJSON batches, answered once the broker has them.
+"""Measures the records per second of one HTTP worker on one core.
 
-The worker checks every record, delivers with a ledger, and is pinned to one core. `python
-tests/benchmarks/bench_ingestion_http.py [requests a round] [rounds]`.
+Requests are NDJSON batches, and the worker answers after the broker has acknowledged them. It checks every record
+and delivers with a ledger. `python tests/benchmarks/bench_ingestion_http.py [REQUESTS] [ROUNDS]`.
 """
 
+import argparse
 import http.client
 import os
 import statistics
-import sys
 import tempfile
 import threading
 import time
@@ -37,7 +37,7 @@ def now_ms() -> int:
 
 
 def run_worker(bootstrap: str, ledger: Path, pipe: Connection) -> None:
-    """Run the worker: send the port, then the processor seconds at each request."""
+    """Run the worker: send its port, then its CPU seconds whenever the pipe asks."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     contract = load_contract("sensors")
     source = HttpPushSource("127.0.0.1", 0, create_record_format(contract).checker)
@@ -61,13 +61,13 @@ def send_requests(port: int, body: bytes, requests: int) -> None:
         response = connection.getresponse()
         response.read()
         if response.status != http.client.OK:
-            raise RuntimeError(f"the worker answered {response.status}")
+            raise RuntimeError(f"the worker answered {response.status}, not 200")
 
 
 def measure_round(port: int, body: bytes, requests: int, pipe: Connection) -> tuple[float, float]:
-    """Return records a second by the clock, and by the worker's processor time."""
+    """Return the records per second of wall-clock time and of the worker's CPU time."""
     pipe.send(True)
-    used, started_at = pipe.recv(), time.perf_counter()
+    cpu_before_s, started_at = pipe.recv(), time.perf_counter()
     senders = [
         threading.Thread(target=send_requests, args=(port, body, requests // SENDER_COUNT))
         for _ in range(SENDER_COUNT)
@@ -76,10 +76,10 @@ def measure_round(port: int, body: bytes, requests: int, pipe: Connection) -> tu
         sender.start()
     for sender in senders:
         sender.join()
-    passed = time.perf_counter() - started_at
+    elapsed_s = time.perf_counter() - started_at
     pipe.send(True)
     records = requests // SENDER_COUNT * SENDER_COUNT * LINES_PER_REQUEST
-    return records / passed, records / (pipe.recv() - used)
+    return records / elapsed_s, records / (pipe.recv() - cpu_before_s)
 
 
 def measure_rounds(requests: int, rounds: int) -> list[tuple[float, float]]:
@@ -90,36 +90,46 @@ def measure_rounds(requests: int, rounds: int) -> list[tuple[float, float]]:
     body = b"\n".join(map(json_codec(contract).encode, records))
     jars = ensure_jars(ROOT / ".penstock" / "jars", ["kafka"])
     context = get_context("spawn")
-    ours, theirs = context.Pipe()
+    pipe, worker_pipe = context.Pipe()
     with (
         tempfile.TemporaryDirectory() as folder,
         LocalBroker.in_directory(Path(folder) / "broker", jars, heap_mb=512) as broker,
     ):
         ensure_topics(broker.bootstrap, [contract])
-        worker = context.Process(target=run_worker, args=(broker.bootstrap, Path(folder) / "push", theirs))
+        worker = context.Process(
+            target=run_worker, args=(broker.bootstrap, Path(folder) / "push", worker_pipe)
+        )
         worker.start()
-        port = ours.recv()
-        measure_round(port, body, requests // 4, ours)
-        found = [measure_round(port, body, requests, ours) for _ in range(rounds)]
-        ours.send(False)
+        port = pipe.recv()
+        measure_round(port, body, requests // 4, pipe)
+        rates = [measure_round(port, body, requests, pipe) for _ in range(rounds)]
+        pipe.send(False)
         worker.join()
-    return found
+    return rates
 
 
-def main() -> None:
-    requests, rounds = (int(value) for value in (sys.argv[1:] + ["300", "5"][len(sys.argv) - 1 :]))
-    found = measure_rounds(requests, rounds)
+def main(requests: int, rounds: int) -> None:
+    """Measure, and print the rates."""
+    measured = measure_rounds(requests, rounds)
     table = Table(
-        title=f"{LINES_PER_REQUEST} records a request, {SENDER_COUNT} senders, {rounds} rounds",
+        title=f"{LINES_PER_REQUEST} records per request, {SENDER_COUNT} senders, {rounds} rounds",
         title_justify="left",
     )
-    for column in ("records/s", "median", "lowest", "highest", "at least"):
+    for column in ("records/s", "median", "min", "max", "required"):
         table.add_column(column, justify="right")
-    for name, rates in zip(("by the clock", "by the worker's core"), zip(*found, strict=True), strict=True):
+    for name, rates in zip(("of wall-clock time", "of CPU time"), zip(*measured, strict=True), strict=True):
         figures = (statistics.median(rates), min(rates), max(rates), MIN_RECORDS_PER_SECOND)
         table.add_row(name, *(f"{figure:,.0f}" for figure in figures))
     Console().print(table)
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "requests", nargs="?", type=int, default=300, help="requests per round (default: %(default)s)"
+    )
+    parser.add_argument(
+        "rounds", nargs="?", type=int, default=5, help="measured rounds (default: %(default)s)"
+    )
+    arguments = parser.parse_args()
+    main(arguments.requests, arguments.rounds)

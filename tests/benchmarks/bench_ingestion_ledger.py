@@ -1,9 +1,9 @@
-"""How large a ledger becomes and how long it takes to open: a busy feed's and a slow one's, of millions of records.
+"""Measures the size and the opening time of delivery ledgers with millions of records, for busy and slow feeds.
 
-`python tests/benchmarks/bench_ingestion_ledger.py [records]`.
+`python tests/benchmarks/bench_ingestion_ledger.py [RECORDS]`.
 """
 
-import sys
+import argparse
 import tempfile
 import time
 from pathlib import Path
@@ -17,28 +17,28 @@ TARGET_PARTITIONS = [("t", 0), ("t", 1), ("t", 2), ("t.dead-letters", 0)]
 
 
 def write_ledger(directory: Path, records: int, chunk: int) -> None:
-    """Write a ledger in batches of records; rarely synced, because the disk is not measured."""
+    """Write a ledger in batches of records; sync it rarely, because the disk is not measured."""
     ledger = DeliveryLedger(directory, lambda: 1_800_000_000_000)
     ledger.start_session(TARGET_PARTITIONS, [-1] * 4, "a benchmark", "key")
-    done: list[tuple[int, list[int], dict[int, list[tuple[int, int]]]]] = []
-    following = [0, 0, 0]
+    acknowledged: list[tuple[int, list[int], dict[int, list[tuple[int, int]]]]] = []
+    next_offsets = [0, 0, 0]
     for first in range(0, records, chunk):
         ledger.record_intent(first, chunk, {"next": first, "count": chunk, "now": 1_800_000_000_000 + first})
-        lanes = [(first + place) * 7 % 3 for place in range(chunk)]
+        partitions = [(first + position) * 7 % 3 for position in range(chunk)]
         runs = {}
-        for lane in set(lanes):
-            runs[lane] = [(following[lane], lanes.count(lane))]
-            following[lane] += lanes.count(lane)
-        done.append((first, lanes, runs))
-        if len(done) == 1_000:
-            ledger.record_acknowledgements(done)
-            done = []
-    ledger.record_acknowledgements(done)
+        for partition in set(partitions):
+            runs[partition] = [(next_offsets[partition], partitions.count(partition))]
+            next_offsets[partition] += partitions.count(partition)
+        acknowledged.append((first, partitions, runs))
+        if len(acknowledged) == 1_000:
+            ledger.record_acknowledgements(acknowledged)
+            acknowledged = []
+    ledger.record_acknowledgements(acknowledged)
     ledger.close(clean=True)
 
 
 def time_opening(directory: Path) -> float:
-    """Return the milliseconds until a ledger can be written."""
+    """Return the milliseconds until a ledger is open for writing."""
     started_at = time.perf_counter()
     ledger = DeliveryLedger(directory, lambda: 0)
     elapsed_s = time.perf_counter() - started_at
@@ -53,22 +53,35 @@ def measure_read_rate(directory: Path, records: int) -> float:
     return records / (time.perf_counter() - started_at)
 
 
-def main() -> None:
-    records = int(sys.argv[1]) if len(sys.argv) > 1 else 3_000_000
-    table = Table(title="ledgers", title_justify="left")
-    for column in ("records", "at a time", "bytes a record", "files", "opened in ms", "addresses/s"):
+def main(records: int) -> None:
+    """Measure ledgers of three batch sizes, and print a row for each."""
+    table = Table(title="delivery ledgers", title_justify="left")
+    for column in ("records", "batch size", "bytes/record", "files", "opening time, ms", "addresses/s"):
         table.add_column(column, justify="right")
     with tempfile.TemporaryDirectory() as folder:
         for number, chunk in ((records * 10, 10_000), (records, 100), (records // 3, 1)):
-            place = Path(folder) / str(chunk)
-            write_ledger(place, number, chunk)
-            files = [path for path in place.iterdir() if path.suffix == ".ledger"]
+            directory = Path(folder) / str(chunk)
+            write_ledger(directory, number, chunk)
+            files = [path for path in directory.iterdir() if path.suffix == ".ledger"]
             size = sum(path.stat().st_size for path in files)
-            shares = f"{size / number:.2f}", f"{len(files)}"
-            figures = *shares, f"{time_opening(place):.0f}", f"{measure_read_rate(place, number):,.0f}"
+            figures = (
+                f"{size / number:.2f}",
+                f"{len(files)}",
+                f"{time_opening(directory):.0f}",
+                f"{measure_read_rate(directory, number):,.0f}",
+            )
             table.add_row(f"{number:,}", f"{chunk:,}", *figures)
     Console().print(table)
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "records",
+        nargs="?",
+        type=int,
+        default=3_000_000,
+        help="records of the second ledger (default: %(default)s); the first has ten times as many",
+    )
+    arguments = parser.parse_args()
+    main(arguments.records)

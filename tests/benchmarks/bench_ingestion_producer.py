@@ -1,13 +1,13 @@
-"""What the ledger and the contract cost: records per second beside a raw `produce_batch` loop, in one run.
+"""Measures the cost of the ledger, the contract and invalid records: records per second relative to a baseline.
 
-What broken records cost is said beside the same without any. Each round runs every variant once, in turn, against
-one broker on the same cores; a ratio is taken within its round. Run it alone:
-`python tests/benchmarks/bench_ingestion_producer.py [records] [rounds]`.
+The baseline is a plain `produce_batch` loop or, for invalid records, the same variant with valid records only. Each
+round runs every variant once against one broker, and ratios are computed within a round. Run nothing else
+meanwhile: `python tests/benchmarks/bench_ingestion_producer.py [RECORDS] [ROUNDS]`.
 """
 
+import argparse
 import dataclasses
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -36,17 +36,17 @@ MIN_RATIOS = {
     "ledger and JSON contract": 0.6,
     "raw, Avro": None,
     "ledger and Avro contract": 0.6,
-    "JSON, one in 100 broken": None,
-    "JSON, one in 10 broken": None,
-    "JSON, all broken": None,
+    "JSON, 1 in 100 invalid": None,
+    "JSON, 1 in 10 invalid": None,
+    "JSON, all invalid": None,
 }
 CHECKED_VARIANT = "ledger and JSON contract"
-BASE_VARIANTS = {
+BASELINE_VARIANTS = {
     "ledger and Avro contract": "raw, Avro",
     "raw, Avro": "raw, Avro",
-    "JSON, one in 100 broken": CHECKED_VARIANT,
-    "JSON, one in 10 broken": CHECKED_VARIANT,
-    "JSON, all broken": CHECKED_VARIANT,
+    "JSON, 1 in 100 invalid": CHECKED_VARIANT,
+    "JSON, 1 in 10 invalid": CHECKED_VARIANT,
+    "JSON, all invalid": CHECKED_VARIANT,
 }
 BATCH_RECORDS = 10_000
 
@@ -113,10 +113,10 @@ def send_with_contract(work: ProducerWorkload) -> float:
 
 
 def make_invalid_records_variant(every: int) -> Callable[[ProducerWorkload], float]:
-    """Return a variant with invalid records at the given interval, which become dead letters."""
+    """Return a variant in which one of `every` records is invalid and becomes a dead letter."""
 
     def deliver(work: ProducerWorkload) -> float:
-        values = [v[: len(v) // 2] if place % every == 0 else v for place, v in enumerate(work.values)]
+        values = [v[: len(v) // 2] if position % every == 0 else v for position, v in enumerate(work.values)]
         return send_with_contract(dataclasses.replace(work, values=values))
 
     return deliver
@@ -149,9 +149,9 @@ VARIANTS: dict[str, Callable[[ProducerWorkload], float]] = {
     "ledger and JSON contract": send_with_contract,
     "raw, Avro": send_raw_avro,
     "ledger and Avro contract": send_with_avro_contract,
-    "JSON, one in 100 broken": make_invalid_records_variant(100),
-    "JSON, one in 10 broken": make_invalid_records_variant(10),
-    "JSON, all broken": make_invalid_records_variant(1),
+    "JSON, 1 in 100 invalid": make_invalid_records_variant(100),
+    "JSON, 1 in 10 invalid": make_invalid_records_variant(10),
+    "JSON, all invalid": make_invalid_records_variant(1),
 }
 
 
@@ -171,7 +171,7 @@ def prepare_workload(broker: LocalBroker, folder: Path, number: int) -> Producer
 
 def measure_variants(number: int, rounds: int) -> dict[str, list[float]]:
     jars = ensure_jars(ROOT / ".penstock" / "jars", ["kafka"])
-    found: dict[str, list[float]] = {name: [] for name in VARIANTS}
+    rates: dict[str, list[float]] = {name: [] for name in VARIANTS}
     with (
         tempfile.TemporaryDirectory() as folder,
         LocalBroker.in_directory(Path(folder) / "broker", jars, heap_mb=512) as broker,
@@ -181,31 +181,40 @@ def measure_variants(number: int, rounds: int) -> dict[str, list[float]]:
             variant(work)
         for _ in range(rounds):
             for name, variant in VARIANTS.items():
-                found[name].append(variant(work))
-    return found
+                rates[name].append(variant(work))
+    return rates
 
 
-def main() -> None:
-    number, rounds = (int(value) for value in (sys.argv[1:] + ["200000", "7"][len(sys.argv) - 1 :]))
-    found = measure_variants(number, rounds)
+def main(number: int, rounds: int) -> None:
+    """Measure every variant, and print a row for each."""
+    measured = measure_variants(number, rounds)
     table = Table(title=f"{number} records of about 130 bytes, {rounds} rounds", title_justify="left")
-    for column in ("variant", "records/s", "of its base", "lowest", "highest", "at least"):
+    for column in ("variant", "records/s", "of baseline", "min", "max", "required"):
         table.add_column(column, justify="left" if column == "variant" else "right")
-    for name, rates in found.items():
+    for name, rates in measured.items():
         ratios = [
-            rate / base for rate, base in zip(rates, found[BASE_VARIANTS.get(name, "raw")], strict=True)
+            rate / baseline
+            for rate, baseline in zip(rates, measured[BASELINE_VARIANTS.get(name, "raw")], strict=True)
         ]
-        bar = MIN_RATIOS[name]
+        required = MIN_RATIOS[name]
         table.add_row(
             name,
             f"{statistics.median(rates):,.0f}",
             f"{statistics.median(ratios):.2f}",
             f"{min(ratios):.2f}",
             f"{max(ratios):.2f}",
-            "" if bar is None else f"{bar:.2f}",
+            "" if required is None else f"{required:.2f}",
         )
     Console().print(table)
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "records", nargs="?", type=int, default=200_000, help="records per run (default: %(default)s)"
+    )
+    parser.add_argument(
+        "rounds", nargs="?", type=int, default=7, help="measured rounds (default: %(default)s)"
+    )
+    arguments = parser.parse_args()
+    main(arguments.records, arguments.rounds)

@@ -1,12 +1,12 @@
 """Measures each aggregate, from records to panes, against Spark's own aggregate over the same windows.
 
-`python -m tests.benchmarks.bench_pipelines_aggregates [records] [rounds]`; it starts Spark. The engine's time
-covers the batch's job, the fetch, the fold and the written state. The rival is one group-by with the fetch of its
-result, without state. Both read the same cached records, in turns, after a warm-up.
+`python -m tests.benchmarks.bench_pipelines_aggregates [RECORDS] [ROUNDS]`. The time of the engine covers the Spark
+job of a batch, the fetch, the fold and the state file. The rival is one group-by and the fetch of its result,
+without state. Both read the same cached records, in turns, after a warm-up.
 """
 
+import argparse
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -76,10 +76,10 @@ class SumOfSquares:
 
 @dataclass(frozen=True)
 class AggregateComparison:
-    """An aggregate of the engine and the SQL of Spark's own; None if Spark's own is a Python function."""
+    """An aggregate and the SQL of Spark's equivalent, or None if that is a Python function."""
 
     name: str
-    ours: Aggregate
+    aggregate: Aggregate
     native: str | None
 
 
@@ -108,13 +108,13 @@ COMPARISONS = [
 
 
 def sum_squares(values: pd.Series) -> int:
-    """The same as a grouped Python function of Spark."""
+    """Return the sum of squares; a grouped Python function for Spark."""
     return int((values * values).sum())
 
 
-def make_records(session: "SparkSession", many: int) -> "DataFrame":
+def make_records(session: "SparkSession", record_count: int) -> "DataFrame":
     """Return cached records in the form that the job of a batch reads."""
-    rows = session.range(many, numPartitions=4).selectExpr(
+    rows = session.range(record_count, numPartitions=4).selectExpr(
         f"cast(pmod(hash(id), {KEY_COUNT}) AS BIGINT) AS key",
         "pmod(hash(id, 1), 10000) / 2D AS value",
         "concat('word', pmod(hash(id, 2), 50)) AS word",
@@ -161,48 +161,48 @@ def time_run(work: Callable[[], int]) -> float:
     return seconds
 
 
-def run_comparisons(session: "SparkSession", many: int, rounds: int, figures: Table) -> None:
+def run_comparisons(session: "SparkSession", records: int, rounds: int, figures: Table) -> None:
     """Run every comparison and add a row for each."""
     from pyspark.sql.functions import expr, pandas_udf
 
-    frame = make_records(session, many)
-    own = pandas_udf(sum_squares, "bigint")
+    frame = make_records(session, records)
+    native_sum_squares = pandas_udf(sum_squares, "bigint")
     with tempfile.TemporaryDirectory() as scratch:
         for comparison in COMPARISONS:
             bench_stage = Stage(
                 "bench",
                 ("records",),
                 fixed(WINDOW_SIZE_MS),
-                (AggregateOutput("result", comparison.ours),),
+                (AggregateOutput("result", comparison.aggregate),),
                 key=("key",),
                 lateness=WINDOW_SIZE_MS,
             )
             stage = compile_stage(bench_stage, COLUMN_TYPES)
-            measure = own("number") if comparison.native is None else expr(comparison.native)
-            taken = [
+            measure = native_sum_squares("number") if comparison.native is None else expr(comparison.native)
+            durations = [
                 (
-                    time_run(lambda: run_engine(frame, stage, Path(scratch), number)),  # noqa: B023  # called at once
-                    time_run(lambda: run_native(frame, measure)),  # noqa: B023  # called at once
+                    time_run(lambda: run_engine(frame, stage, Path(scratch), number)),  # noqa: B023  # called immediately
+                    time_run(lambda: run_native(frame, measure)),  # noqa: B023  # called immediately
                 )
                 for number in range(rounds + 1)
             ][1:]
-            ratios = sorted(theirs / mine for mine, theirs in taken)
-            mine, theirs = (statistics.median(side) for side in zip(*taken, strict=True))
+            ratios = sorted(native_s / engine_s for engine_s, native_s in durations)
+            engine_s, native_s = (statistics.median(side) for side in zip(*durations, strict=True))
             figures.add_row(
                 comparison.name,
-                f"{mine * 1000:.0f} ms",
-                f"{theirs * 1000:.0f} ms",
+                f"{engine_s * 1000:.0f} ms",
+                f"{native_s * 1000:.0f} ms",
                 f"{statistics.median(ratios):.2f}",
                 f"{ratios[0]:.2f} to {ratios[-1]:.2f}",
             )
 
 
-def main(many: int = 300_000, rounds: int = 5) -> None:
-    """Print a row for each aggregate: medians, and the ratio of native time to ours with its spread."""
+def main(records: int, rounds: int) -> None:
+    """Print a row for each aggregate: median times, and the ratio of Spark's time to the engine's."""
     title = (
-        f"{many} records into {KEY_COUNT * WINDOW_COUNT} windows, {rounds} rounds; speed as a share of native"
+        f"{records} records into {KEY_COUNT * WINDOW_COUNT} windows, {rounds} rounds; speed relative to Spark"
     )
-    figures = Table("aggregate", "ours", "native", "ratio", "spread", title=title)
+    figures = Table("aggregate", "Penstock", "native Spark", "ratio", "min to max", title=title)
     jars = Path(__file__).parents[2] / ".penstock" / "jars"
     ensure_jars(jars, ("spark",))
     with tempfile.TemporaryDirectory() as scratch:
@@ -211,10 +211,18 @@ def main(many: int = 300_000, rounds: int = 5) -> None:
         )
         session = open_spark_session(config)
         session.sparkContext.setLogLevel("ERROR")
-        run_comparisons(session, many, rounds, figures)
+        run_comparisons(session, records, rounds, figures)
         session.stop()
     Console().print(figures)
 
 
 if __name__ == "__main__":
-    main(*(int(word) for word in sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "records", nargs="?", type=int, default=300_000, help="records per run (default: %(default)s)"
+    )
+    parser.add_argument(
+        "rounds", nargs="?", type=int, default=5, help="measured rounds (default: %(default)s)"
+    )
+    arguments = parser.parse_args()
+    main(arguments.records, arguments.rounds)

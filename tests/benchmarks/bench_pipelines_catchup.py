@@ -1,8 +1,8 @@
-"""Measures catching up on a full topic: each kind of window against native windows, and against parsing alone.
+"""Measures catch-up on a full topic: each kind of window against native windows, and against parsing alone.
 
-All read the same topic with equal batches, in turns, after a warm-up round. A time is from the start of the query
-to the commit of the last record.
-`python -m tests.benchmarks.bench_pipelines_catchup [--records N] [--keys N] [--repeats N] [kind …]`.
+All variants read the same topic with equal batches, in turns, after a warm-up round. Time runs from the start of
+the query to the commit of the last record. `python -m tests.benchmarks.bench_pipelines_catchup [--records N]
+[--keys N] [--repeats N] [kind …]`.
 """
 
 import argparse
@@ -44,10 +44,10 @@ WINDOW_KINDS: Mapping[str, Window] = {
 }
 
 
-def time_engine(one: BenchScene, kind: str, records: int) -> float:
+def time_engine(scene: BenchScene, kind: str, records: int) -> float:
     """Return the seconds until the engine has committed this many records."""
     accumulation = "retracting" if kind.endswith("retracting") else "accumulating"
-    rival = EngineRival(one, plan_mean_by_device(CATCHUP_TOPIC, WINDOW_KINDS[kind], accumulation))  # type: ignore[arg-type]
+    rival = EngineRival(scene, plan_mean_by_device(CATCHUP_TOPIC, WINDOW_KINDS[kind], accumulation))  # type: ignore[arg-type]
     return time_rival(rival, records)
 
 
@@ -61,14 +61,14 @@ def time_rival(rival: EngineRival | NativeRival, records: int) -> float:
     return seconds
 
 
-def time_parsing(one: BenchScene, records: int) -> float:
+def time_parsing(scene: BenchScene, records: int) -> float:
     """Return the seconds for reading and parsing alone."""
     started = time.perf_counter()
     query = (
-        read_parsed(one, CATCHUP_TOPIC, 500_000)
+        read_parsed(scene, CATCHUP_TOPIC, 500_000)
         .writeStream.format("noop")
         .trigger(availableNow=True)
-        .option("checkpointLocation", str(one.new_folder("parsing") / "checkpoint"))
+        .option("checkpointLocation", str(scene.new_folder("parsing") / "checkpoint"))
         .start()
     )
     query.awaitTermination()
@@ -76,45 +76,45 @@ def time_parsing(one: BenchScene, records: int) -> float:
 
 
 def main(kinds: list[str], records: int, keys: int, repeats: int) -> None:
-    """Measure all in turns, and print throughput relative to native windows and to parsing."""
-    with open_scene() as one:
-        one.broker.create_topic(CATCHUP_TOPIC, 2)
-        start_load(one.broker.bootstrap, CATCHUP_TOPIC, 0, records, keys).wait()
-        rounds: dict[str, Callable[[], float]] = {
-            "native": lambda: time_rival(NativeRival(one, CATCHUP_TOPIC), records),
-            "parsing": lambda: time_parsing(one, records),
-            **{kind: (lambda kind=kind: time_engine(one, kind, records)) for kind in kinds},
+    """Measure all variants in turns, and print throughput relative to native windows and to parsing."""
+    with open_scene() as scene:
+        scene.broker.create_topic(CATCHUP_TOPIC, 2)
+        start_load(scene.broker.bootstrap, CATCHUP_TOPIC, 0, records, keys).wait()
+        variants: dict[str, Callable[[], float]] = {
+            "native": lambda: time_rival(NativeRival(scene, CATCHUP_TOPIC), records),
+            "parsing": lambda: time_parsing(scene, records),
+            **{kind: (lambda kind=kind: time_engine(scene, kind, records)) for kind in kinds},
         }
-        for run in rounds.values():
+        for run in variants.values():
             run()
-        took = {name: [] for name in rounds}  # type: dict[str, list[float]]
+        durations = {name: [] for name in variants}  # type: dict[str, list[float]]
         for _ in range(repeats):
-            for name, run in rounds.items():
-                took[name].append(run())
-    title = f"{records:,} records, {keys:,} keys, {repeats} repeats: median (least to greatest)"
-    table = Table("", "records/s", "of native", "of parsing", title=title)
-    for name, seconds in took.items():
+            for name, run in variants.items():
+                durations[name].append(run())
+    title = f"{records:,} records, {keys:,} keys, {repeats} repeats: median (min to max)"
+    table = Table("variant", "records/s", "of native", "of parsing alone", title=title)
+    for name, seconds in durations.items():
         rates = [records / each for each in seconds]
         shares = [
-            [rival / mine for mine, rival in zip(seconds, took[against], strict=True)]
+            [rival / own for own, rival in zip(seconds, durations[against], strict=True)]
             for against in ("native", "parsing")
         ]
-        table.add_row(
-            name, format_rate_spread(rates, ",.0f"), *(format_rate_spread(share, ".2f") for share in shares)
-        )
+        table.add_row(name, format_spread(rates, ",.0f"), *(format_spread(share, ".2f") for share in shares))
     Console().print(table)
 
 
-def format_rate_spread(values: list[float], form: str) -> str:
-    """Return the median with the least and the greatest value."""
+def format_spread(values: list[float], form: str) -> str:
+    """Return the median with the minimum and the maximum."""
     return f"{statistics.median(values):{form}} ({min(values):{form}} to {max(values):{form}})"
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kinds", nargs="*", help=", ".join(WINDOW_KINDS))
-    parser.add_argument("--records", type=int, default=1_000_000)
-    parser.add_argument("--keys", type=int, default=KEY_COUNT)
-    parser.add_argument("--repeats", type=int, default=5)
-    chosen = parser.parse_args()
-    main(chosen.kinds or list(WINDOW_KINDS), chosen.records, chosen.keys, chosen.repeats)
+    parser.add_argument(
+        "kinds", nargs="*", metavar="kind", help=f"windows to measure: {'; '.join(WINDOW_KINDS)}"
+    )
+    parser.add_argument("--records", type=int, default=1_000_000, help="records in the topic")
+    parser.add_argument("--keys", type=int, default=KEY_COUNT, help="distinct keys")
+    parser.add_argument("--repeats", type=int, default=5, help="measured rounds")
+    arguments = parser.parse_args()
+    main(arguments.kinds or list(WINDOW_KINDS), arguments.records, arguments.keys, arguments.repeats)

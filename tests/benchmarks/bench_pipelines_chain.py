@@ -1,9 +1,9 @@
-"""Measures what downstream stages add to a batch: one, two and three stages over the same records, in turns.
+"""Measures the cost of downstream stages: one, two and three stages over the same records, in turns.
 
 Each batch holds a record of each of 10,000 devices. The second stage aggregates the devices of a site, the third
-all sites of an hour. Streams read a topic of a real broker as fast as they can, and the time of a batch is from one
-commit to the next. `--without-spark` measures only the stages, over prepared partials.
-`python -m tests.benchmarks.bench_pipelines_chain [--batches N] [--repeats N] [--without-spark]`.
+all sites of an hour. Streams read a topic of a real broker as fast as they can, and the time of a batch runs from
+one commit to the next. `--without-spark` measures only the stages, over prepared partials. `python -m
+tests.benchmarks.bench_pipelines_chain [--batches N] [--repeats N] [--without-spark]`.
 """
 
 import argparse
@@ -100,24 +100,24 @@ class ChainBench(StateBench):
 
 def measure_without_spark(batches: int) -> dict[str, list[float]]:
     """Return the seconds of batches over prepared partials."""
-    took: dict[str, list[float]] = {name: [] for name in STAGE_CHAINS}
+    durations: dict[str, list[float]] = {name: [] for name in STAGE_CHAINS}
     with tempfile.TemporaryDirectory() as scratch:
         chains = {name: ChainBench(Path(scratch) / name, stages) for name, stages in STAGE_CHAINS.items()}
         for number in range(batches + WARM_UP_BATCHES):
             for name, chain in chains.items():
                 seconds = chain.batch(np.arange(TOUCHED_WINDOWS))
                 if number >= WARM_UP_BATCHES:
-                    took[name].append(seconds)
-    return took
+                    durations[name].append(seconds)
+    return durations
 
 
 def measure_with_spark(batches: int, repeats: int) -> dict[str, list[float]]:
     """Return the seconds of whole batches: the median of each run over the topic, after a warm-up run."""
-    took: dict[str, list[float]] = {name: [] for name in STAGE_CHAINS}
-    with open_scene() as one:
-        one.broker.create_topic(DEVICES_TOPIC, 2)
+    durations: dict[str, list[float]] = {name: [] for name in STAGE_CHAINS}
+    with open_scene() as scene:
+        scene.broker.create_topic(DEVICES_TOPIC, 2)
         start_load(
-            one.broker.bootstrap,
+            scene.broker.bootstrap,
             DEVICES_TOPIC,
             0,
             (batches + WARM_UP_BATCHES) * TOUCHED_WINDOWS,
@@ -125,17 +125,17 @@ def measure_with_spark(batches: int, repeats: int) -> dict[str, list[float]]:
         ).wait()
         for number in range(repeats + 1):
             for name, stages in STAGE_CHAINS.items():
-                seconds = measure_commit_interval(one, stages, batches)
+                seconds = measure_commit_interval(scene, stages, batches)
                 if number:
-                    took[name].append(seconds)
-    return took
+                    durations[name].append(seconds)
+    return durations
 
 
-def measure_commit_interval(one: BenchScene, stages: tuple[Stage, ...], batches: int) -> float:
+def measure_commit_interval(scene: BenchScene, stages: tuple[Stage, ...], batches: int) -> float:
     """Return the seconds of a batch of a stream that is behind its topic."""
     plan = rivals.plan_mean_by_device(DEVICES_TOPIC, fixed("1 minute"))
     first = replace(stages[0], inputs=(DEVICES_TOPIC,), aggregates=plan.only_stage.aggregates)
-    stream = EngineRival(one, replace(plan, stages=(first, *stages[1:])), TOUCHED_WINDOWS)
+    stream = EngineRival(scene, replace(plan, stages=(first, *stages[1:])), TOUCHED_WINDOWS)
     stream.start()
     wait_until_read(stream, (batches + WARM_UP_BATCHES) * TOUCHED_WINDOWS)
     stream.stop()
@@ -143,15 +143,15 @@ def measure_commit_interval(one: BenchScene, stages: tuple[Stage, ...], batches:
     return statistics.median(after - before for before, after in pairwise(times))
 
 
-def main(batches: int, repeats: int, *, bare: bool) -> None:
+def main(batches: int, repeats: int, *, without_spark: bool) -> None:
     """Measure all in turns, and print a table."""
-    took = measure_without_spark(batches) if bare else measure_with_spark(batches, repeats)
-    count_of = f"{batches} batches" if bare else f"{repeats} runs of {batches} batches"
+    durations = measure_without_spark(batches) if without_spark else measure_with_spark(batches, repeats)
+    runs = f"{batches} batches" if without_spark else f"{repeats} runs of {batches} batches"
     table = Table(
-        "", f"a batch of {TOUCHED_WINDOWS:,}", "of one stage", title=f"{count_of}: median (least to greatest)"
+        "chain", f"batch of {TOUCHED_WINDOWS:,}", "of one stage", title=f"{runs}: median (min to max)"
     )
-    for name, seconds in took.items():
-        shares = [mine / one for mine, one in zip(seconds, took["one stage"], strict=True)]
+    for name, seconds in durations.items():
+        shares = [chain / single for chain, single in zip(seconds, durations["one stage"], strict=True)]
         spread = f"{min(seconds) * 1000:.0f} to {max(seconds) * 1000:.0f}"
         share = f"{statistics.median(shares):.2f} ({min(shares):.2f} to {max(shares):.2f})"
         table.add_row(name, f"{statistics.median(seconds) * 1000:.0f} ms ({spread})", share)
@@ -160,8 +160,8 @@ def main(batches: int, repeats: int, *, bare: bool) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--batches", type=int, default=30)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--without-spark", action="store_true")
-    chosen = parser.parse_args()
-    main(chosen.batches, chosen.repeats, bare=chosen.without_spark)
+    parser.add_argument("--batches", type=int, default=30, help="measured batches")
+    parser.add_argument("--repeats", type=int, default=5, help="runs over the topic")
+    parser.add_argument("--without-spark", action="store_true", help="measure only the fold of the stages")
+    arguments = parser.parse_args()
+    main(arguments.batches, arguments.repeats, without_spark=arguments.without_spark)

@@ -1,10 +1,10 @@
-"""Measures the commit of a batch of 1,000 rows to Delta: the engine's commit and the library's append, in turns.
+"""Measures the commit of 1,000 rows to Delta: the engine's commit and the append of delta-rs, in turns.
 
-`python tests/benchmarks/bench_pipelines_commit.py [batches]`; it needs no running service.
+`python tests/benchmarks/bench_pipelines_commit.py [BATCHES]`.
 """
 
+import argparse
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -41,39 +41,45 @@ def time_log_table(table: LogTable, number: int) -> float:
     return (time.perf_counter() - started) * 1000
 
 
-def time_delta_library(path: Path, number: int) -> float:
-    """Return the milliseconds for the same rows, appended by the library."""
+def time_delta_rs(path: Path, number: int) -> float:
+    """Return the milliseconds to append the same rows with delta-rs."""
     started = time.perf_counter()
     write_deltalake(path, make_batch(number), mode="append")
     return (time.perf_counter() - started) * 1000
 
 
-def main(batches: int = 500) -> None:
+def main(batches: int) -> None:
     """Print the median and the 99th percentile of each fifth of the run."""
     figures = Table(
         "batches",
-        "ours p50",
+        "Penstock p50",
         "p99",
-        "library p50",
+        "delta-rs p50",
         "p99",
         "ratio p50",
-        title=f"{ROWS_PER_BATCH} rows a batch",
+        title=f"{ROWS_PER_BATCH} rows per batch",
     )
     with tempfile.TemporaryDirectory() as scratch:
-        table = LogTable(Path(scratch) / "ours", BATCH_SCHEMA, "bench")
-        taken = [
-            (time_log_table(table, n), time_delta_library(Path(scratch) / "library", n))
-            for n in range(batches)
+        table = LogTable(Path(scratch) / "penstock", BATCH_SCHEMA, "bench")
+        durations_ms = [
+            (time_log_table(table, n), time_delta_rs(Path(scratch) / "delta-rs", n)) for n in range(batches)
         ]
     part = batches // 5
-    for begin in range(0, part * 5, part):
-        mine, theirs = (sorted(side) for side in zip(*taken[begin : begin + part], strict=True))
-        middle = [statistics.median(mine), statistics.median(theirs)]
-        slow = [side[int(len(side) * 0.99)] for side in (mine, theirs)]
-        cells = [f"{middle[0]:.1f} ms", f"{slow[0]:.1f} ms", f"{middle[1]:.1f} ms", f"{slow[1]:.1f} ms"]
-        figures.add_row(f"{begin}-{begin + part}", *cells, f"{middle[1] / middle[0]:.1f}")
+    for start in range(0, part * 5, part):
+        engine_ms, library_ms = (
+            sorted(side) for side in zip(*durations_ms[start : start + part], strict=True)
+        )
+        medians = [statistics.median(engine_ms), statistics.median(library_ms)]
+        p99 = [side[int(len(side) * 0.99)] for side in (engine_ms, library_ms)]
+        cells = [f"{medians[0]:.1f} ms", f"{p99[0]:.1f} ms", f"{medians[1]:.1f} ms", f"{p99[1]:.1f} ms"]
+        figures.add_row(f"{start}-{start + part}", *cells, f"{medians[1] / medians[0]:.1f}")
     Console().print(figures)
 
 
 if __name__ == "__main__":
-    main(*(int(word) for word in sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "batches", nargs="?", type=int, default=500, help="batches to commit (default: %(default)s)"
+    )
+    arguments = parser.parse_args()
+    main(arguments.batches)

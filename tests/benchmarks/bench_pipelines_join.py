@@ -1,9 +1,9 @@
 """Measures joins of two topics of equal rate against Spark's stream-stream join.
 
-Each record has one match. All read the same topics with equal batches, in turns, after a warm-up round. A time is
-from the start of the query to the commit of the last record. The rival joins by device and window and appends to
-Delta. The engine runs the same join with early results and retractions, and an interval join.
-`python -m tests.benchmarks.bench_pipelines_join [--records N] [--repeats N] [--batch N]`.
+Each record has one match. All variants read the same topics with equal batches, in turns, after a warm-up round.
+Time runs from the start of the query to the commit of the last record. The rival joins by device and window and
+appends to Delta. The engine runs the same join with early results and retractions, and an interval join. `python -m
+tests.benchmarks.bench_pipelines_join [--records N] [--repeats N] [--batch N]`.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
-from tests.benchmarks.bench_pipelines_catchup import format_rate_spread, time_rival
+from tests.benchmarks.bench_pipelines_catchup import format_spread, time_rival
 from tests.benchmarks.rivals import (
     READING_COLUMNS,
     BenchScene,
@@ -84,7 +84,7 @@ class NativeJoin(NativeRival):
     """Spark's own join of two streams, by device and window."""
 
     def start(self) -> None:
-        """Start to read."""
+        """Start the query."""
         folder = self.scene.new_folder("joined")
         checkpoint, table = folder / "checkpoint", str(folder / "table")
 
@@ -115,39 +115,39 @@ def count_read_records(checkpoint: Path, batch: int) -> int:
 
 
 def main(records: int, repeats: int, batch: int) -> None:
-    """Measure all in turns, and print throughput relative to the rival's."""
-    with open_scene() as one:
+    """Measure all variants in turns, and print throughput relative to the rival."""
+    with open_scene() as scene:
         for topic in (LEFT_TOPIC, RIGHT_TOPIC):
-            one.broker.create_topic(topic, 2)
-            start_load(one.broker.bootstrap, topic, 0, records, keys=records).wait()
-        rounds: dict[str, Callable[[BenchScene], EngineRival | NativeRival]] = {
-            "Spark's own": lambda one: NativeJoin(one, "", records_per_batch=batch),
-            "in windows, early": lambda one: EngineRival(one, plan_window_join(), batch),
-            "interval": lambda one: EngineRival(one, plan_interval_join(), batch),
+            scene.broker.create_topic(topic, 2)
+            start_load(scene.broker.bootstrap, topic, 0, records, keys=records).wait()
+        variants: dict[str, Callable[[BenchScene], EngineRival | NativeRival]] = {
+            "Spark's own": lambda scene: NativeJoin(scene, "", records_per_batch=batch),
+            "windowed, early results": lambda scene: EngineRival(scene, plan_window_join(), batch),
+            "interval": lambda scene: EngineRival(scene, plan_interval_join(), batch),
         }
-        for make in rounds.values():
-            time_rival(make(one), 2 * records)
-        took = {name: [] for name in rounds}  # type: dict[str, list[float]]
+        for make in variants.values():
+            time_rival(make(scene), 2 * records)
+        durations = {name: [] for name in variants}  # type: dict[str, list[float]]
         for _ in range(repeats):
-            for name, make in rounds.items():
-                took[name].append(time_rival(make(one), 2 * records))
+            for name, make in variants.items():
+                durations[name].append(time_rival(make(scene), 2 * records))
     setup = f"{records:,} records in each topic, {batch:,} per batch, {repeats} repeats"
-    title = f"{setup}: median (least to greatest)"
-    table = Table("", "records/s", "of Spark's own", title=title)
-    for name, seconds in took.items():
-        shares = [rival / mine for mine, rival in zip(seconds, took["Spark's own"], strict=True)]
+    title = f"{setup}: median (min to max)"
+    table = Table("variant", "records/s", "of Spark's own", title=title)
+    for name, seconds in durations.items():
+        shares = [rival / own for own, rival in zip(seconds, durations["Spark's own"], strict=True)]
         table.add_row(
             name,
-            format_rate_spread([2 * records / each for each in seconds], ",.0f"),
-            format_rate_spread(shares, ".2f"),
+            format_spread([2 * records / each for each in seconds], ",.0f"),
+            format_spread(shares, ".2f"),
         )
     Console().print(table)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--records", type=int, default=200_000)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--records", type=int, default=200_000, help="records in each topic")
+    parser.add_argument("--repeats", type=int, default=5, help="measured rounds")
     parser.add_argument("--batch", type=int, default=100_000, help="records per batch, of both topics")
-    chosen = parser.parse_args()
-    main(chosen.records, chosen.repeats, chosen.batch)
+    arguments = parser.parse_args()
+    main(arguments.records, arguments.repeats, arguments.batch)

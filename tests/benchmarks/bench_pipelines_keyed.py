@@ -1,6 +1,6 @@
 """Measures the fold of stateful functions without Spark: key by key, and vectorized over all keys.
 
-Each batch holds records of random keys, and the state holds all keys. Every record gives a row, as in
+Each batch holds records of random keys, and the state holds all keys. Every record returns a row, as in
 `bench_pipelines_python`. `python -m tests.benchmarks.bench_pipelines_keyed [--records N] [--repeats N] [KEYS …]`.
 """
 
@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
-from tests.benchmarks.bench_pipelines_catchup import format_rate_spread
+from tests.benchmarks.bench_pipelines_catchup import format_spread
 from tests.benchmarks.bench_pipelines_python import plan_stateful
 
 from penstock.engine.batch_time import BatchTime
-from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.operators.dispatch import process_batch
+from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.state import state_tree as trees
 from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS
 
@@ -62,8 +62,8 @@ def measure_rates(records: int, keys: int, repeats: int, *, vectorized: bool) ->
 
 def main(records: int, repeats: int, sizes: list[int]) -> None:
     """Print records per second for each number of keys."""
-    title = f"batches of {records:,} records, {repeats} repeats: median (least to greatest), records/s"
-    table = Table("keys", "key by key", "vectorized", "times", title=title)
+    title = f"batches of {records:,} records, {repeats} repeats: median (min to max), records/s"
+    table = Table("keys", "key by key", "vectorized", "speedup", title=title)
     for keys in sizes:
         by_key, vectorized = (
             measure_rates(records, keys, repeats, vectorized=is_vectorized) for is_vectorized in (False, True)
@@ -71,9 +71,9 @@ def main(records: int, repeats: int, sizes: list[int]) -> None:
         speedups = [fast / slow for fast, slow in zip(vectorized, by_key, strict=True)]
         table.add_row(
             f"{keys:,}",
-            format_rate_spread(by_key, ",.0f"),
-            format_rate_spread(vectorized, ",.0f"),
-            format_rate_spread(speedups, ".1f"),
+            format_spread(by_key, ",.0f"),
+            format_spread(vectorized, ",.0f"),
+            format_spread(speedups, ".1f"),
         )
     Console().print(table)
 
@@ -81,7 +81,7 @@ def main(records: int, repeats: int, sizes: list[int]) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sizes", nargs="*", type=int, metavar="KEYS", help="numbers of keys")
-    parser.add_argument("--records", type=int, default=200_000)
-    parser.add_argument("--repeats", type=int, default=7)
-    chosen = parser.parse_args()
-    main(chosen.records, chosen.repeats, chosen.sizes or [1_000, 100_000])
+    parser.add_argument("--records", type=int, default=200_000, help="records per batch")
+    parser.add_argument("--repeats", type=int, default=7, help="measured batches")
+    arguments = parser.parse_args()
+    main(arguments.records, arguments.repeats, arguments.sizes or [1_000, 100_000])

@@ -2,12 +2,12 @@
 
 The cost depends on the windows that a batch touches. `one window`: N keys in one window, of which the touched ones
 are spread evenly. `newest of many`: an hour of one-minute windows, of which the newest is touched. `newest
-sessions`: N sessions that start within an hour, of which the newest are touched. It needs no Spark.
+sessions`: N sessions that start within an hour, of which the newest are touched. It does not start Spark.
 `python -m tests.benchmarks.bench_pipelines_latest [N …]`.
 """
 
+import argparse
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -88,12 +88,14 @@ TABLE_SHAPES: dict[str, tuple[Callable[[int, int | None], pa.Table], int]] = {
 
 def measure_shape(shape: str, total: int, folder: Path) -> tuple[list[float], int]:
     """Return the median, fastest and slowest batch and the median CPU time in milliseconds, and the file count."""
-    touched, span = TABLE_SHAPES[shape]
-    table = LatestTable(folder / shape / str(total), to_latest_schema(PANE_SCHEMA), "bench", ["device"], span)
-    table.commit(0, table.write(touched(total, None), 0, 0), 0)
+    make_rows, window_size_us = TABLE_SHAPES[shape]
+    table = LatestTable(
+        folder / shape / str(total), to_latest_schema(PANE_SCHEMA), "bench", ["device"], window_size_us
+    )
+    table.commit(0, table.write(make_rows(total, None), 0, 0), 0)
     wall_ms, cpu_ms = [], []
     for batch in range(1, REPEATS + 2):
-        rows = touched(total, batch)
+        rows = make_rows(total, batch)
         started, cpu_started = time.perf_counter(), time.process_time()
         table.commit(batch, table.write(rows, batch, batch), batch)
         wall_ms.append((time.perf_counter() - started) * 1000)
@@ -103,9 +105,9 @@ def measure_shape(shape: str, total: int, folder: Path) -> tuple[list[float], in
     return figures, len(list(table.path.glob("*.parquet")))
 
 
-def main(sizes: tuple[int, ...] = TABLE_SIZES) -> None:
+def main(sizes: tuple[int, ...]) -> None:
     """Measure every shape with every size."""
-    columns = ("windows", "rows", "p50", "least", "most", "cpu p50", "files")
+    columns = ("windows", "rows", "p50", "min", "max", "CPU p50", "files")
     figures = Table(*columns, title=f"{TOUCHED_ROWS:,} touched")
     with tempfile.TemporaryDirectory() as scratch:
         for shape in TABLE_SHAPES:
@@ -117,4 +119,9 @@ def main(sizes: tuple[int, ...] = TABLE_SIZES) -> None:
 
 
 if __name__ == "__main__":
-    main(tuple(int(word) for word in sys.argv[1:]) or TABLE_SIZES)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "sizes", nargs="*", type=int, default=TABLE_SIZES, metavar="N", help="rows of the table"
+    )
+    arguments = parser.parse_args()
+    main(tuple(arguments.sizes))

@@ -1,12 +1,12 @@
-"""Measures the latency from a record to its row in Delta: the engine against native windows, one after the other.
+"""Measures the latency from a record to its row in Delta: the engine and native Spark windows, one after the other.
 
-The latency of each record is from its timestamp to the commit of its batch. Each repeat is an interval of a stream
-that has warmed up. The engine and the rival read separate topics.
-`python -m tests.benchmarks.bench_pipelines_live [records per second …]`.
+The latency of a record is the time from its timestamp to the commit of its batch. Each repeat is an interval of a
+stream that has warmed up. The engine and the rival read separate topics.
+`python -m tests.benchmarks.bench_pipelines_live [RECORDS_PER_SECOND …]`.
 """
 
+import argparse
 import statistics
-import sys
 import time
 from collections.abc import Sequence
 
@@ -33,10 +33,10 @@ INTERVAL_SECONDS = 6
 LatencyArray = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
-def read_record_timestamps(one: BenchScene, topic: str, partition: int, records: int) -> LatencyArray:
+def read_record_timestamps(scene: BenchScene, topic: str, partition: int, records: int) -> LatencyArray:
     """Return the timestamps of all records of a partition, in milliseconds."""
     consumer = Consumer(
-        {"bootstrap.servers": one.broker.bootstrap, "group.id": "bench", "fetch.min.bytes": 65536}
+        {"bootstrap.servers": scene.broker.bootstrap, "group.id": "bench", "fetch.min.bytes": 65536}
     )
     timestamps = np.empty(records)
     try:
@@ -51,7 +51,7 @@ def read_record_timestamps(one: BenchScene, topic: str, partition: int, records:
     return timestamps
 
 
-def compute_latencies(one: BenchScene, topic: str, rival: EngineRival | NativeRival) -> list[LatencyArray]:
+def compute_latencies(scene: BenchScene, topic: str, rival: EngineRival | NativeRival) -> list[LatencyArray]:
     """Return the latencies of each interval, in milliseconds."""
     batches_by_partition: dict[int, list[tuple[int, int, float]]] = {}
     for committed_at, spans in rival.committed:
@@ -59,60 +59,72 @@ def compute_latencies(one: BenchScene, topic: str, rival: EngineRival | NativeRi
             batches_by_partition.setdefault(partition, []).append((start, end, committed_at * 1000))
     intervals: list[list[LatencyArray]] = [[] for _ in range(REPEATS)]
     for partition, batches in batches_by_partition.items():
-        made_at = read_record_timestamps(one, topic, partition, batches[-1][1])
+        written_at = read_record_timestamps(scene, topic, partition, batches[-1][1])
         visible_at = np.concatenate([np.full(end - start, at) for start, end, at in batches])
-        interval_numbers = ((made_at - made_at[0]) / 1000 - WARM_UP_SECONDS) // INTERVAL_SECONDS
+        interval_numbers = ((written_at - written_at[0]) / 1000 - WARM_UP_SECONDS) // INTERVAL_SECONDS
         for number in range(REPEATS):
-            intervals[number].append((visible_at - made_at)[interval_numbers == number])
+            intervals[number].append((visible_at - written_at)[interval_numbers == number])
     return [np.concatenate(parts) for parts in intervals]
 
 
-def measure_stream(one: BenchScene, rate: int, kind: str) -> list[LatencyArray]:
+def measure_stream(scene: BenchScene, rate: int, kind: str) -> list[LatencyArray]:
     """Run a stream while records are written, and return the latencies of each interval."""
     topic = f"live-{kind}-{rate}"
-    one.broker.create_topic(topic, 2)
+    scene.broker.create_topic(topic, 2)
     rival: EngineRival | NativeRival = (
-        EngineRival(one, plan_mean_by_device(topic, Fixed(10_000)))
-        if kind == "ours"
-        else NativeRival(one, topic)
+        EngineRival(scene, plan_mean_by_device(topic, Fixed(10_000)))
+        if kind == "penstock"
+        else NativeRival(scene, topic)
     )
     rival.start()
     records = rate * (WARM_UP_SECONDS + INTERVAL_SECONDS * REPEATS)
-    source = start_load(one.broker.bootstrap, topic, rate, records)
+    source = start_load(scene.broker.bootstrap, topic, rate, records)
     time.sleep(WARM_UP_SECONDS)
     wait_until_read(rival, records)
     rival.stop()
     source.wait()
-    return compute_latencies(one, topic, rival)
+    return compute_latencies(scene, topic, rival)
 
 
 def format_latency_spread(values: Sequence[float], unit: str = " ms") -> str:
-    """Return the median with the least and the greatest value."""
+    """Return the median with the minimum and the maximum."""
     form = ".2f" if unit == "" else ".0f"
     return f"{statistics.median(values):{form}} ({min(values):{form}} to {max(values):{form}}){unit}"
 
 
 def main(rates: Sequence[int]) -> None:
     """Measure both at each rate, and print a table."""
-    table = Table("records/s", "", "ours", "native", "ours / native", title="record to row visible in Delta")
-    with open_scene() as one:
+    table = Table(
+        "records/s", "", "Penstock", "native Spark", "ratio", title="latency: record to row visible in Delta"
+    )
+    with open_scene() as scene:
         for rate in rates:
-            latencies = {kind: measure_stream(one, rate, kind) for kind in ("ours", "native")}
+            latencies = {kind: measure_stream(scene, rate, kind) for kind in ("penstock", "native")}
             for quantile in (50, 99):
-                mine, theirs = (
+                engine_ms, native_ms = (
                     [float(np.percentile(interval, quantile)) for interval in latencies[kind]]
-                    for kind in ("ours", "native")
+                    for kind in ("penstock", "native")
                 )
-                ratios = [a / b for a, b in zip(mine, theirs, strict=True)]
+                ratios = [engine / native for engine, native in zip(engine_ms, native_ms, strict=True)]
                 table.add_row(
                     f"{rate:,}",
                     f"p{quantile}",
-                    format_latency_spread(mine),
-                    format_latency_spread(theirs),
+                    format_latency_spread(engine_ms),
+                    format_latency_spread(native_ms),
                     format_latency_spread(ratios, ""),
                 )
     Console().print(table)
 
 
 if __name__ == "__main__":
-    main([int(word) for word in sys.argv[1:]] or RATES_PER_SECOND)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "rates",
+        nargs="*",
+        type=int,
+        default=RATES_PER_SECOND,
+        metavar="RECORDS_PER_SECOND",
+        help="rates to measure",
+    )
+    arguments = parser.parse_args()
+    main(arguments.rates)

@@ -1,16 +1,16 @@
-"""Measures memory over a simulated hour at constant load: an hour of event time, batch by batch, without waiting.
+"""Measures memory over a simulated hour at constant load: an hour of event time, batch by batch, without pauses.
 
 Windows of ten seconds accept late records for a minute, so the state changes all the time. The table shows the
-memory of the Python process and of Spark's JVM in each twelfth of the hour. At the end of each, another process
-merges small files like maintenance does, because the writer of a table keeps the list of its files in memory.
+memory of the Python process and of Spark's JVM in each twelfth of the hour. After each twelfth, another process
+merges small files as maintenance does, because the writer of a table keeps the list of its files in memory.
 `python -m tests.benchmarks.bench_pipelines_memory [RECORDS_PER_SECOND] [SECONDS_PER_BATCH]`.
 """
 
+import argparse
 import json
 import multiprocessing
 import os
 import statistics
-import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -73,7 +73,7 @@ def send_records(producer: Producer, records: int, rate: int, start_ms: int) -> 
     producer.flush()
 
 
-def main(rate: int = 300, seconds: int = 5) -> None:
+def main(rate: int, seconds: int) -> None:
     """For each interval of a simulated hour, write records, wait for the commit, and measure memory."""
     plan = plan_mean_by_device(
         HOUR_TOPIC,
@@ -89,12 +89,14 @@ def main(rate: int = 300, seconds: int = 5) -> None:
     files: list[int] = []
     # A spawned process, so that the memory of merging does not count as the stream's.
     merger = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
-    with open_scene() as one, merger:
-        one.broker.create_topic(HOUR_TOPIC, 2)
-        producer = Producer({"bootstrap.servers": one.broker.bootstrap, "linger.ms": 2, "log_level": 0})
-        rival = EngineRival(one, plan)
+    with open_scene() as scene, merger:
+        scene.broker.create_topic(HOUR_TOPIC, 2)
+        producer = Producer({"bootstrap.servers": scene.broker.bootstrap, "linger.ms": 2, "log_level": 0})
+        rival = EngineRival(scene, plan)
         rival.start()
-        for number in track(range(interval_count), "an hour", console=Console(stderr=True), transient=True):
+        for number in track(
+            range(interval_count), "simulated hour", console=Console(stderr=True), transient=True
+        ):
             send_records(producer, records, rate, START_MS + number * seconds * 1_000)
             wait_until_read(rival, records * (number + 1))
             samples.append(measure_memory_mb())
@@ -104,7 +106,7 @@ def main(rate: int = 300, seconds: int = 5) -> None:
                 )
         rival.stop()
     title = f"{rate} records per second, {records * interval_count:,} in total"
-    table = Table("of the hour", "Python, MB", "Java, MB", "files merged", title=title)
+    table = Table("simulated time", "Python, MB", "JVM, MB", "merged files", title=title)
     for part in range(SLICE_COUNT):
         part_samples = samples[part * slice_size : (part + 1) * slice_size]
         columns = [
@@ -115,4 +117,12 @@ def main(rate: int = 300, seconds: int = 5) -> None:
 
 
 if __name__ == "__main__":
-    main(*(int(word) for word in sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "rate", nargs="?", type=int, default=300, metavar="RECORDS_PER_SECOND", help="default: %(default)s"
+    )
+    parser.add_argument(
+        "seconds", nargs="?", type=int, default=5, metavar="SECONDS_PER_BATCH", help="default: %(default)s"
+    )
+    arguments = parser.parse_args()
+    main(arguments.rate, arguments.seconds)

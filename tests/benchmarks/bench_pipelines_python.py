@@ -1,13 +1,13 @@
-"""Measures Python for each key: stateful functions, and windows, against hand-written `transformWithState`.
+"""Measures stateful Python functions, and windows, against hand-written `transformWithState`.
 
-All read the same topic with equal batches, in turns, after a warm-up round. The records of each key are counted,
-and every record gives a row with the count so far. The rival keeps the count in Spark's state, once with a function
-over rows and once over pandas frames, and writes to Delta like the native rival.
+All variants read the same topic with equal batches, in turns, after a warm-up round. The records of each key are
+counted, and every record returns a row with the count so far. The rival keeps the count in Spark's state, once with
+a function over rows and once over pandas frames, and writes to Delta like the native rival.
 
-Two rates are printed. One is over all records from the start of the stream, as in a catch-up: it includes the start
-of the query and its first batch, whose cost does not depend on the number of records. The other is over the records
-after the first batch, from its commit to the last one. All records are in the topic before a stream starts.
-`python -m tests.benchmarks.bench_pipelines_python [--records N] [--keys N] [--repeats N]`.
+Two rates are printed. The first covers all records from the start of the stream, as in a catch-up. It includes the
+start of the query and the first batch, whose cost does not depend on the number of records. The second covers only
+the records after the first batch. All records are in the topic before a stream starts. `python -m
+tests.benchmarks.bench_pipelines_python [--records N] [--keys N] [--repeats N]`.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
-from tests.benchmarks.bench_pipelines_catchup import CATCHUP_TOPIC, format_rate_spread, time_rival
+from tests.benchmarks.bench_pipelines_catchup import CATCHUP_TOPIC, format_spread, time_rival
 from tests.benchmarks.rivals import (
     KEY_COUNT,
     BenchScene,
@@ -62,7 +62,7 @@ def number_records(call: KeyContext[SeenCount]) -> KeyUpdate[SeenCount]:
 
 
 def number_records_vectorized(calls: KeyBatchContext) -> KeyBatchUpdate:
-    """Do the same for all keys of a batch."""
+    """Do the same as `number_records`, for all keys of a batch."""
     key = calls.records.column("_key").to_numpy()
     before = calls.states.column("number").fill_null(0).to_numpy()
     starts = np.searchsorted(key, np.arange(len(before)))
@@ -98,7 +98,7 @@ def make_processors() -> tuple[Any, Any]:
             self.count = handle.getValueState("count", "number BIGINT")
 
         def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803
-            """Take the records of a key."""
+            """Return a row for each record of a key."""
             number = self.count.get()[0] if self.count.exists() else 0
             for _ in rows:
                 number += 1
@@ -106,13 +106,13 @@ def make_processors() -> tuple[Any, Any]:
             self.count.update((number,))
 
         def close(self) -> None:
-            """Nothing is open."""
+            """Do nothing: no resource is open."""
 
     class OverFrames(OverRows):
         """Numbers the records of a key, frame by frame."""
 
         def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803
-            """Take the records of a key."""
+            """Return a row for each record of a key."""
             number = self.count.get()[0] if self.count.exists() else 0
             for frame in rows:
                 numbers = range(number + 1, number + len(frame) + 1)
@@ -130,7 +130,7 @@ class NativeStateful(NativeRival):
     frames: bool = False
 
     def start(self) -> None:
-        """Start to read."""
+        """Start the query."""
         folder = self.scene.new_folder("stateful")
         checkpoint, table = folder / "checkpoint", str(folder / "table")
 
@@ -158,12 +158,12 @@ class NativeStateful(NativeRival):
 class CatchupRates:
     """Records per second: of all records from the start of the stream, and of those after the first batch."""
 
-    whole: float
-    running: float
+    from_start: float
+    after_first_batch: float
 
 
 def measure_rates(rival: EngineRival | NativeRival, records: int) -> CatchupRates:
-    """Run one of them over all records, and return its rates."""
+    """Run a variant over all records, and return its rates."""
     seconds = time_rival(rival, records)
     batches = [(at, sum(end - start for _, start, end in spans)) for at, spans in rival.committed]
     (first, first_count), *_, (last, _) = [(at, count) for at, count in batches if count]
@@ -171,54 +171,58 @@ def measure_rates(rival: EngineRival | NativeRival, records: int) -> CatchupRate
 
 
 def main(records: int, keys: int, repeats: int) -> None:
-    """Measure all in turns, and print throughput as a multiple of each rival's."""
-    with open_scene() as one:
-        one.broker.create_topic(CATCHUP_TOPIC, 2)
-        start_load(one.broker.bootstrap, CATCHUP_TOPIC, 0, records, keys).wait()
-        rounds: dict[str, Callable[[BenchScene], EngineRival | NativeRival]] = {
-            OVER_ROWS_LABEL: lambda one: NativeStateful(one, CATCHUP_TOPIC),
-            OVER_FRAMES_LABEL: lambda one: NativeStateful(one, CATCHUP_TOPIC, frames=True),
-            "stateful": lambda one: EngineRival(one, plan_stateful()),
-            "stateful, vectorized": lambda one: EngineRival(one, plan_stateful(vectorized=True)),
-            "fixed windows": lambda one: EngineRival(one, plan_mean_by_device(CATCHUP_TOPIC, Fixed(10_000))),
+    """Measure all variants in turns, and print throughput relative to each rival."""
+    with open_scene() as scene:
+        scene.broker.create_topic(CATCHUP_TOPIC, 2)
+        start_load(scene.broker.bootstrap, CATCHUP_TOPIC, 0, records, keys).wait()
+        variants: dict[str, Callable[[BenchScene], EngineRival | NativeRival]] = {
+            OVER_ROWS_LABEL: lambda scene: NativeStateful(scene, CATCHUP_TOPIC),
+            OVER_FRAMES_LABEL: lambda scene: NativeStateful(scene, CATCHUP_TOPIC, frames=True),
+            "stateful": lambda scene: EngineRival(scene, plan_stateful()),
+            "stateful, vectorized": lambda scene: EngineRival(scene, plan_stateful(vectorized=True)),
+            "fixed windows": lambda scene: EngineRival(
+                scene, plan_mean_by_device(CATCHUP_TOPIC, Fixed(10_000))
+            ),
         }
-        for make in rounds.values():
-            time_rival(make(one), records)
-        found = {name: [] for name in rounds}  # type: dict[str, list[CatchupRates]]
+        for make in variants.values():
+            time_rival(make(scene), records)
+        measured = {name: [] for name in variants}  # type: dict[str, list[CatchupRates]]
         for _ in range(repeats):
-            for name, make in rounds.items():
-                found[name].append(measure_rates(make(one), records))
-    title = f"{records:,} records, {keys:,} keys, {repeats} repeats: median (least to greatest)"
-    whole = {name: [each.whole for each in of_one] for name, of_one in found.items()}
-    running = {name: [each.running for each in of_one] for name, of_one in found.items()}
-    Console().print(tabulate_rates(f"{title}, from the start of the stream", whole))
-    Console().print(tabulate_rates(f"{title}, after the first batch", running))
+            for name, make in variants.items():
+                measured[name].append(measure_rates(make(scene), records))
+    title = f"{records:,} records, {keys:,} keys, {repeats} repeats: median (min to max)"
+    from_start = {name: [rates.from_start for rates in all_rates] for name, all_rates in measured.items()}
+    after_first_batch = {
+        name: [rates.after_first_batch for rates in all_rates] for name, all_rates in measured.items()
+    }
+    Console().print(tabulate_rates(f"{title}, from the start of the stream", from_start))
+    Console().print(tabulate_rates(f"{title}, after the first batch", after_first_batch))
 
 
-def tabulate_rates(title: str, found: Mapping[str, Sequence[float]]) -> Table:
-    """Return a table of records per second, also as a multiple of each rival's in the same round."""
-    table = Table("", "records/s", "times that over rows", "times that over frames", title=title)
-    for name, mine in found.items():
+def tabulate_rates(title: str, rates_by_variant: Mapping[str, Sequence[float]]) -> Table:
+    """Return a table of records per second, and their ratio to each rival in the same round."""
+    table = Table("variant", "records/s", "of rows", "of frames", title=title)
+    for name, rates in rates_by_variant.items():
         shares = [
-            [one / rival for one, rival in zip(mine, found[against], strict=True)]
+            [rate / rival for rate, rival in zip(rates, rates_by_variant[against], strict=True)]
             for against in (OVER_ROWS_LABEL, OVER_FRAMES_LABEL)
         ]
         table.add_row(
             name,
-            format_rate_spread(list(mine), ",.0f"),
-            *(format_rate_spread(share, ".2f") for share in shares),
+            format_spread(list(rates), ",.0f"),
+            *(format_spread(share, ".2f") for share in shares),
         )
     return table
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--records", type=int, default=3_000_000)
-    parser.add_argument("--keys", type=int, default=KEY_COUNT)
-    parser.add_argument("--repeats", type=int, default=5)
-    chosen = parser.parse_args()
-    if chosen.records <= 500_000:
+    parser.add_argument("--records", type=int, default=3_000_000, help="records in the topic")
+    parser.add_argument("--keys", type=int, default=KEY_COUNT, help="distinct keys")
+    parser.add_argument("--repeats", type=int, default=5, help="measured rounds")
+    arguments = parser.parse_args()
+    if arguments.records <= 500_000:
         parser.error(
             "--records must be above 500,000: with a single batch no records are left after the first"
         )
-    main(chosen.records, chosen.keys, chosen.repeats)
+    main(arguments.records, arguments.keys, arguments.repeats)

@@ -1,9 +1,8 @@
 """Measures a batch that touches 10,000 of N open windows, and the restart of a stream with N open windows.
 
-On the driver no Spark is needed: only the fold, the state files and the journal grow with N. With `--executors` the
-same batches are folded in executors, with one job each. The engine builds the states batch by batch, and merges
-runs as usual.
-`python -m tests.benchmarks.bench_pipelines_state [--executors] [N …]`.
+On the driver, the benchmark does not start Spark, because only the fold, the state files and the journal depend on
+N. With `--executors`, Spark folds the same batches in its executors, with one job each. `python -m
+tests.benchmarks.bench_pipelines_state [--executors] [N …]`.
 """
 
 import argparse
@@ -176,37 +175,39 @@ def main(sizes: list[int], *, executors: bool) -> None:
     title = "in the executors" if executors else "on the driver"
     table = Table(
         "open windows",
-        "a batch of 10,000",
-        "of the least N",
+        "batch of 10,000",
+        "of the first size",
         "restart and first batch",
         "on disk",
         title=title,
     )
-    least = 0.0
+    first_median = 0.0
     random = np.random.default_rng(1)
     with choose_placement(executors=executors) as placement:
         for size in sizes:
             with tempfile.TemporaryDirectory() as scratch:
                 bench = StateBench(Path(scratch), placement)
                 bench.build(size)
-                took = [
+                durations = [
                     bench.batch(random.choice(size, TOUCHED_WINDOWS, replace=False)) for _ in range(REPEATS)
                 ]
                 restart_s = bench.restart()
                 state_bytes = sum(
                     path.stat().st_size for path in (Path(scratch) / "stream" / "state").rglob("run-*")
                 )
-            median = statistics.median(took)
-            least = least or median
-            spread = f"{median * 1000:.0f} ms ({min(took) * 1000:.0f} to {max(took) * 1000:.0f})"
+            median = statistics.median(durations)
+            first_median = first_median or median
+            spread = f"{median * 1000:.0f} ms ({min(durations) * 1000:.0f} to {max(durations) * 1000:.0f})"
             on_disk = f"{state_bytes / 2**20:,.0f} MiB"
-            table.add_row(f"{size:,}", spread, f"{median / least:.2f}", f"{restart_s:.2f} s", on_disk)
+            table.add_row(f"{size:,}", spread, f"{median / first_median:.2f}", f"{restart_s:.2f} s", on_disk)
     Console().print(table)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sizes", nargs="*", type=int, default=list(WINDOW_COUNTS))
-    parser.add_argument("--executors", action="store_true")
-    chosen = parser.parse_args()
-    main(chosen.sizes, executors=chosen.executors)
+    parser.add_argument(
+        "sizes", nargs="*", type=int, default=list(WINDOW_COUNTS), metavar="N", help="open windows"
+    )
+    parser.add_argument("--executors", action="store_true", help="fold in executors of Spark")
+    arguments = parser.parse_args()
+    main(arguments.sizes, executors=arguments.executors)

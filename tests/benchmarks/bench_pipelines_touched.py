@@ -1,10 +1,10 @@
 """Measures a batch that touches 1,000 keys of N, for joins, chains of stages, and stateful functions.
 
-It runs only the fold, without Spark, with its state in files. A time is from the records of a batch to its panes
-and the file of its changed state. The fold builds the states. State files are merged between batches, which is not
-counted: the engine merges them in the background. With `--members`, each key has this many records before the
-measured batches, because a batch reads all members of a touched key, as in a join in windows.
-`python -m tests.benchmarks.bench_pipelines_touched [--touched N] [--members N] [--repeats N] [--only TEXT] [N …]`.
+It runs only the fold, without Spark, with its state in files. Time runs from the records of a batch to its panes
+and the file of its changed state. State files are merged between batches and this time does not count, because the
+engine merges them in the background. A batch reads all members of a touched key, as in a windowed join: with
+`--members`, each key has this many records before the measured batches. `python -m
+tests.benchmarks.bench_pipelines_touched [--touched N] [--members N] [--repeats N] [--only TEXT] [N …]`.
 """
 
 import argparse
@@ -94,7 +94,7 @@ def plan_chain() -> Plan:
 
 EARLY_RETRACTING = {"trigger": repeatedly(after_count(1)), "accumulation": "retracting"}
 PLAN_CASES: Mapping[str, Callable[[], Plan]] = {
-    "join in windows": lambda: plan_join(fixed("1 minute"), **EARLY_RETRACTING),
+    "windowed join": lambda: plan_join(fixed("1 minute"), **EARLY_RETRACTING),
     "interval join": lambda: plan_join(between("10 seconds", "10 seconds")),
     "join as of a time": lambda: plan_join(as_of()),
     "chain of three": plan_chain,
@@ -185,7 +185,7 @@ class OperatorBench:
 
 
 def measure_batches(plan: Plan, keys: int, touched: int, repeats: int, members: int) -> list[BatchCost]:
-    """Return the cost of each batch that touches some keys of a state with all keys and their members."""
+    """Return the cost of each batch that touches some of all keys."""
     random = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as folder:
         bench = OperatorBench(plan, Path(folder))
@@ -202,27 +202,35 @@ def measure_batches(plan: Plan, keys: int, touched: int, repeats: int, members: 
 def main(sizes: list[int], touched: int, repeats: int, members: int, only: str) -> None:
     """Print the time of a batch, also relative to that of the least N."""
     scope = f"{touched:,} keys of {members:,} records each" if members > 1 else f"{touched:,} keys"
-    title = f"batches that touch {scope}, {repeats} repeats: median (least to greatest)"
-    table = Table("", "keys", "a batch", "of the least N", "CPU time", title=title)
+    title = f"batches that touch {scope}, {repeats} repeats: median (min to max)"
+    table = Table("operator", "keys", "batch", "of the first size", "CPU time", title=title)
     for name, make in PLAN_CASES.items():
-        least = 0.0
+        first_median = 0.0
         for size in sizes if only in name else ():
             costs = measure_batches(make(), size, touched, repeats, members)
             seconds = [cost.seconds for cost in costs]
             cpu_seconds = statistics.median(cost.cpu_seconds for cost in costs)
             median = statistics.median(seconds)
-            least = least or median
+            first_median = first_median or median
             spread = f"{median * 1000:.0f} ms ({min(seconds) * 1000:.0f} to {max(seconds) * 1000:.0f})"
-            table.add_row(name, f"{size:,}", spread, f"{median / least:.2f}", f"{cpu_seconds * 1000:.0f} ms")
+            table.add_row(
+                name, f"{size:,}", spread, f"{median / first_median:.2f}", f"{cpu_seconds * 1000:.0f} ms"
+            )
     Console().print(table)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sizes", nargs="*", type=int, metavar="N", help="numbers of keys")
-    parser.add_argument("--touched", type=int, default=1_000)
+    parser.add_argument("--touched", type=int, default=1_000, help="keys that a batch touches")
     parser.add_argument("--members", type=int, default=1, help="records of each key before the batches")
-    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--repeats", type=int, default=15, help="measured batches")
     parser.add_argument("--only", default="", help="part of the name of the cases to run")
-    chosen = parser.parse_args()
-    main(chosen.sizes or [100_000, 5_000_000], chosen.touched, chosen.repeats, chosen.members, chosen.only)
+    arguments = parser.parse_args()
+    main(
+        arguments.sizes or [100_000, 5_000_000],
+        arguments.touched,
+        arguments.repeats,
+        arguments.members,
+        arguments.only,
+    )

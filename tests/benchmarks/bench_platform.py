@@ -1,8 +1,9 @@
-"""What the platform's own parts take: status, loading for Dagster, the sensor over many streams and batches.
+"""Measures `penstock status`, the load of the code location, and the batch sensor with many streams and batches.
 
-Nothing needs to run for it. `python tests/benchmarks/bench_platform.py [streams] [batches of each]`.
+`python tests/benchmarks/bench_platform.py [STREAMS] [BATCHES_PER_STREAM]`.
 """
 
+import argparse
 import os
 import statistics
 import subprocess
@@ -39,25 +40,25 @@ DAY_MS = 86_400_000
 PENSTOCK_COMMAND = str(Path(sys.executable).with_name("penstock"))
 
 
-def median_seconds(what: Callable[[], object], rounds: int = 1) -> float:
-    """Return the median time of some rounds."""
-    taken = []
+def median_seconds(action: Callable[[], object], rounds: int) -> float:
+    """Return the median time of an action."""
+    durations = []
     for _ in range(rounds):
-        began = time.perf_counter()
-        what()
-        taken.append(time.perf_counter() - began)
-    return statistics.median(taken)
+        started = time.perf_counter()
+        action()
+        durations.append(time.perf_counter() - started)
+    return statistics.median(durations)
 
 
-def make_command(*words: str, home: Path) -> Callable[[], object]:
-    """Return a function that runs a process; bytecode is cached, as after `make up`."""
+def make_command(*command: str, home: Path) -> Callable[[], object]:
+    """Return a function that runs a command with cached bytecode, as after `make up`."""
     variables = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment = {**variables, "PENSTOCK_HOME": str(home)}
-    return lambda: subprocess.run(words, env=environment, capture_output=True, check=False)
+    return lambda: subprocess.run(command, env=environment, capture_output=True, check=False)
 
 
 def make_batch_rows(stream: str, first: int, count: int) -> Iterator[dict[str, object]]:
-    """Build batch rows of the store."""
+    """Yield batch rows of the control store."""
     account = PartitionAccount("sensors", 0, 0, 10, 10, 10, 0, 0, 0)
     sample = BatchRecord(stream, 0, 1, "data", 0, 0, (account,), {"early": 1}, 1, 0, {"fold": 1.0})
     for number in range(first, first + count):
@@ -78,8 +79,8 @@ def run_sensor_tick(sensor: object, instance: DagsterInstance, cursor: str | Non
     events = getattr(result, "asset_events", [])
     for event in events:
         instance.report_runless_asset_event(event)
-    told = sum(isinstance(event, AssetMaterialization) for event in events)
-    return told, getattr(result, "cursor", cursor)
+    reported = sum(isinstance(event, AssetMaterialization) for event in events)
+    return reported, getattr(result, "cursor", cursor)
 
 
 def report_running_streams(store: ControlStore, streams: list[str]) -> None:
@@ -92,33 +93,33 @@ def report_running_streams(store: ControlStore, streams: list[str]) -> None:
 
 
 def measure_sensor(folder: Path, store: ControlStore, names: list[str], count: int) -> tuple[float, float]:
-    """Measure the longest tick over a whole history, and one over a new batch of each stream."""
+    """Return the seconds of the longest tick over all history, and of a tick with one new batch per stream."""
     plan: Plan = catalog.load_plan(catalog.pipeline_names()[0])
     plans = [
         replace(plan, name=name, stages=rename_stage_tables(plan, number))
         for number, name in enumerate(names)
     ]
-    told = [ReportedStream(each.name, stream_asset_keys(each)) for each in plans]
-    sensor = build_batch_sensor(BatchReporter(told, lambda: store, lambda: 0, 0))
+    reported_streams = [ReportedStream(each.name, stream_asset_keys(each)) for each in plans]
+    sensor = build_batch_sensor(BatchReporter(reported_streams, lambda: store, lambda: 0, 0))
     with DagsterInstance.local_temp(str(folder)) as instance:
-        whole, cursor = 0.0, None
+        longest_s, cursor = 0.0, None
         while True:
-            began = time.perf_counter()
-            told_now, cursor = run_sensor_tick(sensor, instance, cursor)
-            whole = max(whole, time.perf_counter() - began)
-            if not told_now:
+            started = time.perf_counter()
+            reported, cursor = run_sensor_tick(sensor, instance, cursor)
+            longest_s = max(longest_s, time.perf_counter() - started)
+            if not reported:
                 break
         for each in plans:
             store.record_batch(make_batch_record(each.name, count))
-        began = time.perf_counter()
+        started = time.perf_counter()
         with build_sensor_context(instance=instance) as context:
             sensor(context)
-        one = time.perf_counter() - began
-    return whole, one
+        last_tick_s = time.perf_counter() - started
+    return longest_s, last_tick_s
 
 
 def rename_stage_tables(plan: Plan, number: int) -> tuple[object, ...]:
-    """Rename the tables of the plan's stages."""
+    """Return the stages of a plan with numbered table names."""
     return tuple(
         replace(stage, sinks=tuple(replace(sink, table=f"{sink.table}_{number}") for sink in stage.sinks))
         for stage in plan.stages
@@ -126,44 +127,50 @@ def rename_stage_tables(plan: Plan, number: int) -> tuple[object, ...]:
 
 
 def make_batch_record(stream: str, number: int) -> BatchRecord:
-    """Build one batch record."""
+    """Return a batch record."""
     account = PartitionAccount("sensors", 0, 0, 10, 10, 10, 0, 0, 0)
     return BatchRecord(stream, number, 1, "data", number, 0, (account,), {"early": 1}, 1, 0, {"fold": 1.0})
 
 
-def main(streams: int = 100, count: int = 10_000) -> None:
-    """Measure and print."""
-    table = Table("what", "seconds", "at most")
+def main(streams: int, count: int) -> None:
+    """Run every measurement, and print a row for each."""
+    table = Table("measurement", "seconds", "required")
     with tempfile.TemporaryDirectory() as scratch:
         home = Path(scratch) / "home"
-        store, look = (
-            open_control_store(f"sqlite:///{home}/control.db"),
-            make_command(PENSTOCK_COMMAND, "status", home=home),
-        )
-        table.add_row("penstock status, nothing ever ran", f"{median_seconds(look, 7):.2f}", "0.5")
-        # Those of the catalog have files, which status compares with the moment when the stream began.
+        store = open_control_store(f"sqlite:///{home}/control.db")
+        run_status = make_command(PENSTOCK_COMMAND, "status", home=home)
+        table.add_row("penstock status, no streams", f"{median_seconds(run_status, 7):.2f}", "0.5")
+        # Streams of the catalog have files, and `status` compares their times with the start of the stream.
         names = [*catalog.pipeline_names(), *(f"stream_{number}" for number in range(streams))][:streams]
         write_batches(store, names, count)
         report_running_streams(store, names)
-        what = f"penstock status: {streams} streams run, {streams * count} batches"
-        table.add_row(what, f"{median_seconds(look, 7):.2f}", "0.5")
+        name = f"penstock status: {streams} running streams, {streams * count} batches"
+        table.add_row(name, f"{median_seconds(run_status, 7):.2f}", "0.5")
         table.add_row(
             "penstock --help",
             f"{median_seconds(make_command(PENSTOCK_COMMAND, '--help', home=home), 5):.2f}",
             "",
         )
         loading = make_command(sys.executable, "-c", LOAD_DEFINITIONS, home=home)
-        table.add_row("code location loads", f"{median_seconds(loading, 5):.2f}", "5")
-        whole, one = measure_sensor(Path(scratch), store, names, count)
+        table.add_row("load of the code location", f"{median_seconds(loading, 5):.2f}", "5")
+        longest_s, last_tick_s = measure_sensor(Path(scratch), store, names, count)
         store.close()
         table.add_row(
-            f"sensor: {streams} streams, {streams * count} batches never told, longest tick",
-            f"{whole:.2f}",
+            f"sensor: {streams} streams, {streams * count} unreported batches, longest tick",
+            f"{longest_s:.2f}",
             "60",
         )
-        table.add_row(f"sensor: {streams} streams, one new batch each", f"{one:.2f}", "2")
+        table.add_row(f"sensor: {streams} streams, one new batch each", f"{last_tick_s:.2f}", "2")
     Console().print(table)
 
 
 if __name__ == "__main__":
-    main(*(int(word) for word in sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "streams", nargs="?", type=int, default=100, help="number of streams (default: %(default)s)"
+    )
+    parser.add_argument(
+        "batches", nargs="?", type=int, default=10_000, help="batches per stream (default: %(default)s)"
+    )
+    arguments = parser.parse_args()
+    main(arguments.streams, arguments.batches)

@@ -1,11 +1,11 @@
-"""Measures ten expectations in a stream: the same records with and without them, in turns.
+"""Measures the cost of ten expectations in a stream: the same records with and without them, in turns.
 
-A round is four turns, without, with, with, without: what a machine does besides, and what Java learns meanwhile,
-meets both alike, and a ratio is of one round's sums. A turn's time is from the commit of its first batch to that of
-its last, so that nobody's start is measured. Beside it stands the processor time of Spark's process over the same
-stretch, which others on the machine disturb less. None of the records breaks a check, so that only the asking is
-paid for. One of the ten is a regular expression, which costs as much as several of the others.
-`python -m tests.benchmarks.bench_quality_checks [--records N] [--repeats N]`.
+A round has four turns: without, with, with, without. This order balances the warm-up of the JVM and the load of the
+machine, and a ratio compares the sums of one round. The time of a turn runs from the commit of its first batch to
+the commit of its last, so it does not include the start. The CPU time of the JVM over the same interval is printed
+too: other processes affect it less. All records are valid, so only the checks are measured. One of the ten is a
+regular expression, which costs as much as several others. `python -m tests.benchmarks.bench_quality_checks
+[--records N] [--repeats N]`.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
-from tests.benchmarks.bench_pipelines_catchup import format_rate_spread
+from tests.benchmarks.bench_pipelines_catchup import format_spread
 from tests.benchmarks.rivals import (
     KEY_COUNT,
     READING_COLUMNS,
@@ -59,71 +59,74 @@ def add_ten_checks(plan: Plan) -> Plan:
 
 @dataclass(frozen=True)
 class TurnCost:
-    """Clock and processor seconds of a turn; turns can be added."""
+    """Wall-clock and CPU seconds of a turn; turns can be added."""
 
-    clock: float
-    processor: float
+    seconds: float
+    cpu_seconds: float
 
     def __add__(self, other: "TurnCost") -> "TurnCost":
-        return TurnCost(self.clock + other.clock, self.processor + other.processor)
+        return TurnCost(self.seconds + other.seconds, self.cpu_seconds + other.cpu_seconds)
 
 
-def run_turn(one: BenchScene, plan: Plan, records: int) -> TurnCost:
-    """Read all records; measure from the commit of the first batch."""
-    rival = EngineRival(one, plan, BATCH_RECORDS)
+def run_turn(scene: BenchScene, plan: Plan, records: int) -> TurnCost:
+    """Read all records, and measure from the commit of the first batch."""
+    rival = EngineRival(scene, plan, BATCH_RECORDS)
     rival.start()
     wait_until_read(rival, 1)
-    began, spent = rival.committed[0][0], read_cpu_seconds(one)
+    started, cpu_before_s = rival.committed[0][0], read_cpu_seconds(scene)
     wait_until_read(rival, records)
-    took = TurnCost(rival.committed[-1][0] - began, read_cpu_seconds(one) - spent)
+    cost = TurnCost(rival.committed[-1][0] - started, read_cpu_seconds(scene) - cpu_before_s)
     rival.stop()
-    return took
+    return cost
 
 
-def read_cpu_seconds(one: BenchScene) -> float:
-    """Return the processor time of Spark's process."""
-    java = one.session._jvm  # there is no other way to ask
+def read_cpu_seconds(scene: BenchScene) -> float:
+    """Return the CPU seconds of the JVM of Spark."""
+    java = scene.session._jvm  # PySpark has no public access to the JVM
     assert java is not None
-    told = Path(f"/proc/{java.java.lang.ProcessHandle.current().pid()}/stat").read_text()
-    user, system = told.rpartition(")")[2].split()[11:13]
+    stat = Path(f"/proc/{java.java.lang.ProcessHandle.current().pid()}/stat").read_text()
+    user, system = stat.rpartition(")")[2].split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def main(records: int, repeats: int) -> None:
-    """Measure in rounds after one that is not counted, and print what is left of the throughput."""
+    """Measure in rounds after a warm-up round, and print the throughput with checks."""
     plain = plan_mean_by_device(CHECKED_TOPIC, Fixed(10_000))
     checked = add_ten_checks(plain)
-    with open_scene() as one:
-        one.broker.create_topic(CHECKED_TOPIC, 2)
-        start_load(one.broker.bootstrap, CHECKED_TOPIC, 0, records, KEY_COUNT).wait()
+    with open_scene() as scene:
+        scene.broker.create_topic(CHECKED_TOPIC, 2)
+        start_load(scene.broker.bootstrap, CHECKED_TOPIC, 0, records, KEY_COUNT).wait()
         rounds = [
-            [run_turn(one, plan, records) for plan in (plain, checked, checked, plain)]
+            [run_turn(scene, plan, records) for plan in (plain, checked, checked, plain)]
             for _ in range(repeats + 1)
         ][1:]
-    measured = 2 * (records - BATCH_RECORDS)
+    records_per_sum = 2 * (records - BATCH_RECORDS)
     sums = [(first + last, second + third) for first, second, third, last in rounds]
     table = Table(
-        "",
+        "variant",
         "records/s",
         "of plain",
-        "processor time, of plain",
-        title=f"{records:,} records, {repeats} rounds of four turns: median (least to greatest)",
+        "CPU time, of plain",
+        title=f"{records:,} records, {repeats} rounds of four turns: median (min to max)",
     )
     table.add_row(
-        "no check", format_rate_spread([measured / without.clock for without, _ in sums], ",.0f"), "1", "1"
+        "no check",
+        format_spread([records_per_sum / without.seconds for without, _ in sums], ",.0f"),
+        "1",
+        "1",
     )
     table.add_row(
         "ten checks",
-        format_rate_spread([measured / with_.clock for _, with_ in sums], ",.0f"),
-        format_rate_spread([without.clock / with_.clock for without, with_ in sums], ".3f"),
-        format_rate_spread([with_.processor / without.processor for without, with_ in sums], ".3f"),
+        format_spread([records_per_sum / with_.seconds for _, with_ in sums], ",.0f"),
+        format_spread([without.seconds / with_.seconds for without, with_ in sums], ".3f"),
+        format_spread([with_.cpu_seconds / without.cpu_seconds for without, with_ in sums], ".3f"),
     )
     Console().print(table)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--records", type=int, default=2_000_000)
-    parser.add_argument("--repeats", type=int, default=5)
-    chosen = parser.parse_args()
-    main(chosen.records, chosen.repeats)
+    parser.add_argument("--records", type=int, default=2_000_000, help="records in the topic")
+    parser.add_argument("--repeats", type=int, default=5, help="measured rounds")
+    arguments = parser.parse_args()
+    main(arguments.records, arguments.repeats)

@@ -1,11 +1,11 @@
-"""How long recorded cases take on Spark: `python -m tests.benchmarks.bench_transcripts [CASES] [SEED]`.
+"""Measures random conformance cases on Spark: `python -m tests.benchmarks.bench_transcripts [CASES] [SEED]`.
 
-Cases are random, of every kind of window, trigger and mode, and hardly two have equal plans, which is the dearest
-case: nothing shares a job. What comes of each is compared with the reference evaluator.
+The cases use every kind of window, trigger and accumulation mode. Almost all plans differ, so almost no cases share
+a Spark job, which is the most expensive case. The results are compared with the reference evaluator.
 """
 
+import argparse
 import random
-import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -23,28 +23,38 @@ from penstock.infra.java import find_java
 JAR_FOLDER = Path(__file__).parents[2] / ".penstock" / "jars"
 
 
-def main(cases: int = 200, seed: int = 1) -> None:
+def main(cases: int, seed: int) -> None:
     """Run cases on both engines, and print how long Spark took and how many differ."""
-    chance = random.Random(seed)
-    nodes = [case(chance, number) for number in range(cases)]
+    rng = random.Random(seed)
+    nodes = [case(rng, number) for number in range(cases)]
     batches = sum(len(node["steps"]) for node in nodes)
     with tempfile.TemporaryDirectory() as folder:
         config = SparkSessionConfig(
             ensure_jars(JAR_FOLDER, ["spark"]), Path(folder), java_home=find_java().home
         )
         session = open_spark_session(config)
-        began = perf_counter()
-        ours = list(run_cases(nodes, SparkEngine(session)))
-        took = perf_counter() - began
+        started = perf_counter()
+        spark_results = list(run_cases(nodes, SparkEngine(session)))
+        seconds = perf_counter() - started
         session.stop()
-    theirs = list(run_cases(nodes, ReferenceEngine()))
+    reference_results = list(run_cases(nodes, ReferenceEngine()))
     differing = [
-        a.id for a, b in zip(ours, theirs, strict=True) if in_any_order(a.actual) != in_any_order(b.actual)
+        a.id
+        for a, b in zip(spark_results, reference_results, strict=True)
+        if in_any_order(a.actual) != in_any_order(b.actual)
     ]
     kinds = Counter(node["window"]["type"] for node in nodes)
-    print(f"{cases} cases of {batches} batches: {took:.1f} s, {took / cases * 1000:.0f} ms a case")
-    print(f"windows: {dict(kinds)}; differing from the reference: {len(differing)} {differing[:5]}")
+    print(f"{cases} cases with {batches} batches: {seconds:.1f} s, {seconds / cases * 1000:.0f} ms per case")
+    print(f"windows: {dict(kinds)}; different from the reference: {len(differing)} {differing[:5]}")
 
 
 if __name__ == "__main__":
-    main(*(int(argument) for argument in sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "cases", nargs="?", type=int, default=200, help="number of cases (default: %(default)s)"
+    )
+    parser.add_argument(
+        "seed", nargs="?", type=int, default=1, help="seed of the cases (default: %(default)s)"
+    )
+    arguments = parser.parse_args()
+    main(arguments.cases, arguments.seed)

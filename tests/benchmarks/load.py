@@ -1,10 +1,10 @@
 """Writes readings into a topic at a rate: `python -m tests.benchmarks.load BOOTSTRAP TOPIC RATE RECORDS KEYS`.
 
-The timestamp of each record is the time at which it was made. With rate 0 it writes as fast as it can, with event
-times that rise by a millisecond every ten records.
+The timestamp and event time of each record are its write time. With rate 0 it writes as fast as it can, and event
+times advance by a millisecond every ten records.
 """
 
-import sys
+import argparse
 import time
 
 from confluent_kafka import Producer
@@ -51,4 +51,11 @@ def main(bootstrap: str, topic: str, rate: float, records: int, keys: int) -> No
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("bootstrap", help="bootstrap server of the broker")
+    parser.add_argument("topic", help="topic to write to")
+    parser.add_argument("rate", type=float, help="records per second; 0 for as fast as possible")
+    parser.add_argument("records", type=int, help="records to write")
+    parser.add_argument("keys", type=int, help="distinct keys")
+    arguments = parser.parse_args()
+    main(arguments.bootstrap, arguments.topic, arguments.rate, arguments.records, arguments.keys)

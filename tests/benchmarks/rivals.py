@@ -1,6 +1,6 @@
-"""The rival of the engine in benchmarks: hand-written Spark windows in the same session, over the same topic.
+"""The engine and its rival in benchmarks: hand-written Spark windows in the same session, over the same topic.
 
-Also what both need: a broker, a session, a process that writes records, and the progress of streams.
+Both use the same broker, Spark session, and load process.
 """
 
 import contextlib
@@ -51,7 +51,7 @@ READ_TIMEOUT_S = 600.0
 
 @dataclass
 class BenchScene:
-    """A broker, a session, and a folder for everything."""
+    """The broker, Spark session and scratch folder of a benchmark."""
 
     broker: LocalBroker
     session: "SparkSession"
@@ -137,8 +137,8 @@ class EngineRival:
     """The time at which each batch became visible, and its ranges of offsets by partition."""
 
     def start(self) -> None:
-        """Start to read."""
-        folder = self.scene.new_folder("ours")
+        """Start the stream."""
+        folder = self.scene.new_folder("penstock")
         self.warehouse = folder / "warehouse"
         config = StreamConfig(
             BrokerAccess(self.scene.broker.bootstrap),
@@ -175,7 +175,7 @@ class NativeRival:
     query: "StreamingQuery | None" = None
 
     def start(self) -> None:
-        """Start to read."""
+        """Start the stream."""
         folder = self.scene.new_folder("native")
         checkpoint, table = folder / "checkpoint", str(folder / "table")
 

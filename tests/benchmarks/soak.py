@@ -1,18 +1,18 @@
 """Runs a stack under random kills and pauses for a given time.
 
-    python -m tests.benchmarks.soak [minutes] [seconds between] [seed]
+    python -m tests.benchmarks.soak [MINUTES] [SECONDS_BETWEEN] [SEED]
 
-Every few seconds one kind of the stack's processes is chosen (a program, what it has started, what keeps it), and
-one of that kind is killed with SIGKILL, or stopped with SIGSTOP for up to half a minute, twice as long as a lease;
-whatever keeps it brings it back. At the end the feed is stopped, and compared are: the table with what DuckDB makes
-of the topic's own bytes, and so panes and ledger; the archive with the topic, record by record; the topic with what
-was acknowledged to the producer; Dagster's materializations with the batches, each told once, in order. Then the
-stream is audited. `tests/platform/whole/test_soak.py` is it in short.
+Every few seconds the benchmark chooses a process of the stack at random: a program, a child of it, or the process
+manager. It kills the process with SIGKILL, or suspends it with SIGSTOP for up to half a minute, which is twice a
+lease timeout. The stack restarts killed processes. At the end the feed stops, and these are compared: tables, panes
+and ledger with a computation in DuckDB from the topic; the archive with the topic, record by record; the topic with
+the acknowledgements of the producer; the materializations in Dagster with the batches, each once and in order. Then
+the stream is audited. `tests/platform/whole/test_soak.py` is a short form of this benchmark.
 """
 
+import argparse
 import random
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -33,8 +33,8 @@ MAX_PAUSE_S = 30.0
 console = Console()
 
 
-def main(minutes: float = 30.0, between: float = 8.0, seed: int | None = None) -> None:
-    """Run, compare, print."""
+def main(minutes: float, between: float, seed: int | None) -> None:
+    """Run the stack with kills and pauses, and compare its results."""
     seed = random.SystemRandom().randrange(10**6) if seed is None else seed
     console.print(f"seed {seed}")
     jars = Path(".penstock/jars").resolve()
@@ -50,7 +50,7 @@ def main(minutes: float = 30.0, between: float = 8.0, seed: int | None = None) -
 
 @contextmanager
 def keep_folder_on_failure() -> Iterator[Path]:
-    """A folder that is removed at the end, or printed and kept after a failure."""
+    """Yield a folder that is removed at the end; after a failure, print its path and retain it."""
     folder = Path(tempfile.mkdtemp(prefix="soak-"))
     try:
         yield folder
@@ -74,18 +74,32 @@ def run_disturbance(disturbance: Disturbance, minutes: float) -> None:
 
 def compare_results(stack: ScratchStack) -> None:
     """Compare the results, and print each comparison."""
-    compared = check_exactness(stack)
+    counts = check_exactness(stack)
     console.print(
-        f"{compared.records:,} records, none of the acknowledged missing; {compared.windows:,} windows: exact"
+        f"{counts.records:,} records, with all acknowledged ones; {counts.windows:,} windows with exact results"
     )
-    console.print(f"{compared.materializations:,} materializations report each batch once, in order")
+    console.print(f"{counts.materializations:,} materializations: each batch once, in order")
     with stack.without_feed():
         wait_for_balance(stack)
         wait_for_archive(stack)
-        console.print("panes, ledger and archive hold each record once")
+        console.print("panes, ledger and archive contain each record once")
         check_audit(stack)
-        console.print("the audit finds nothing")
+        console.print("the audit passes")
 
 
 if __name__ == "__main__":
-    main(*(float(word) for word in sys.argv[1:3]), *(int(word) for word in sys.argv[3:4]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "minutes", nargs="?", type=float, default=30.0, help="duration (default: %(default)s)"
+    )
+    parser.add_argument(
+        "between",
+        nargs="?",
+        type=float,
+        default=8.0,
+        metavar="SECONDS_BETWEEN",
+        help="seconds between two kills or pauses (default: %(default)s)",
+    )
+    parser.add_argument("seed", nargs="?", type=int, help="seed of the choices (default: random)")
+    arguments = parser.parse_args()
+    main(arguments.minutes, arguments.between, arguments.seed)
