@@ -8,74 +8,41 @@ replaced, not extended.
 Every step can be repeated: a killed replay resumes when it is started again under the same name.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
-import pyarrow as pa
 
 from penstock.core.clock import Clock
 from penstock.core.files import write_atomically
 from penstock.core.progress import ProgressReporter
-from penstock.engine.batch.accounts import PartitionAccount
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.batch.outcome import BatchOutcome
-from penstock.engine.batch.record_schemas import LEDGER_SCHEMA
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.errors import ReplayError
 from penstock.engine.history.batch_history import HistoryBatch, is_cut_by_clock, load_batch_history
 from penstock.engine.history.bounded_run import BoundedRun
 from penstock.engine.history.bounded_run_config import BoundedRunConfig
 from penstock.engine.history.bounded_run_inputs import load_or_create_inputs, split_by_table_versions
-from penstock.engine.plan.sinks import ReplayRule
+from penstock.engine.history.ledger_sums import read_first_offsets
+from penstock.engine.history.replaced_tables import list_replaced_tables, refuse_lasting_sinks
+from penstock.engine.history.replay_paths import ReplayPaths
 from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS
-from penstock.engine.storage import StoragePath
-from penstock.engine.storage.file_access import is_delta_table, open_delta_table
 from penstock.engine.stream_folders import (
     finish_switch,
     read_unfinished_switch,
-    resolve_stream_folder,
     start_switch,
 )
-from penstock.engine.tables.table_paths import list_owned_paths, list_quarantine_paths
-from penstock.engine.tables.table_takeover import FilePredicate, take_over_table
 from penstock.engine.upgrade.stored_plan import store_plan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 REPLAY_KIND = "replay"
-
-
-@dataclass(frozen=True)
-class ReplayPaths:
-    """The folders and warehouses of a stream and of its replay."""
-
-    streams_folder: Path
-    warehouse: StoragePath
-    stream_name: str
-    replay_name: str
-
-    @property
-    def replay_folder(self) -> Path:
-        """The replay's folder, which becomes the stream's."""
-        return self.streams_folder / self.stream_name / self.replay_name
-
-    @property
-    def replay_warehouse(self) -> StoragePath:
-        """The warehouse of the replay's tables."""
-        return self.warehouse / "runs" / self.stream_name / self.replay_name
-
-    @property
-    def live_folder(self) -> Path:
-        """The stream's current folder."""
-        return resolve_stream_folder(self.streams_folder, self.stream_name)
 
 
 class ReplayTail(msgspec.Struct):
@@ -249,68 +216,3 @@ class StreamReplay:
 
     def _report_batch(self, outcome: BatchOutcome) -> None:
         self._report_progress(f"batch {outcome.batch_id + 1} of {len(self._inputs.batches)}")
-
-
-def refuse_lasting_sinks(plan: Plan) -> None:
-    """Raise ReplayError for a sink whose content a replay can neither replace nor leave as it is."""
-    for sink in (sink for stage in plan.stages for sink in stage.all_sinks):
-        if sink.replay_rule is ReplayRule.REFUSE:
-            raise ReplayError(
-                plan.name,
-                f"{sink.path} cannot be replaced by the content of a replay",
-                "Set replay_rule of its sink and define replace_content, or replay with --beside",
-            )
-
-
-def list_replaced_tables(plan: Plan) -> Mapping[str, Callable[..., object]]:
-    """Return the tables and other sinks that a replay replaces, by path, each with the function that does it."""
-    replaced_sinks = {
-        sink.path: sink.replace_content
-        for stage in plan.stages
-        for sink in stage.all_sinks
-        if sink.replay_rule is ReplayRule.REPLACE
-    }
-    return {
-        **dict.fromkeys(list_owned_paths(plan), take_over_table),
-        **dict.fromkeys(
-            list_quarantine_paths(plan), partial(take_over_table, is_ours=_batch_owner_filter(plan.name))
-        ),
-        **replaced_sinks,
-    }
-
-
-def read_first_offsets(warehouse: StoragePath, stream: str) -> Mapping[str, int]:
-    """Return the first offset of each partition in a stream's ledger."""
-    accounts = sum_ledger(warehouse / "ledger" / stream)
-    return {f"{account.topic}/{account.partition}": account.start for account in accounts}
-
-
-def _batch_owner_filter(stream: str) -> FilePredicate:
-    """Return which files of a table with several writers this stream has written."""
-    return lambda name: name.startswith(f"{stream}-")
-
-
-def sum_ledger(ledger: StoragePath) -> tuple[PartitionAccount, ...]:
-    """Return the accounts of each partition, summed over all batches of a ledger."""
-    if not is_delta_table(ledger):
-        return ()
-    count_columns = [
-        name for name in LEDGER_SCHEMA.names if name not in ("topic", "partition", "start", "end")
-    ]
-    rows = open_delta_table(ledger).to_pyarrow_table(columns=LEDGER_SCHEMA.names)
-    aggregations: Sequence[tuple[str, str]] = [
-        ("start", "min"),
-        ("end", "max"),
-        *((n, "sum") for n in count_columns),
-    ]
-    sums: pa.Table = rows.group_by(["topic", "partition"]).aggregate(list(aggregations))
-    return tuple(
-        PartitionAccount(
-            row["topic"],
-            row["partition"],
-            row["start_min"],
-            row["end_max"],
-            **{name: row[f"{name}_sum"] for name in count_columns},
-        )
-        for row in sorted(sums.to_pylist(), key=lambda row: (row["topic"], row["partition"]))
-    )

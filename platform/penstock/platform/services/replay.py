@@ -181,7 +181,9 @@ def _replay_and_switch(
     source: "BoundedSource",
     report_progress: ProgressReporter,
 ) -> ReplayResult:
-    from penstock.engine.history.replay import ReplayPaths, StreamReplay, sum_ledger
+    from penstock.engine.history.ledger_sums import sum_ledger
+    from penstock.engine.history.replay import StreamReplay
+    from penstock.engine.history.replay_paths import ReplayPaths
     from penstock.engine.host.control_reporter import to_batch_record
     from penstock.engine.storage.file_access import remove_tree
     from penstock.platform.services.bounded_runs import build_run_config

@@ -27,7 +27,8 @@ from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.errors import ReplayError
 from penstock.engine.history import replay as replays
 from penstock.engine.history.bounded_run_config import BoundedRunConfig
-from penstock.engine.history.replay import ReplayPaths, StreamReplay
+from penstock.engine.history.replay import StreamReplay
+from penstock.engine.history.replay_paths import ReplayPaths
 from penstock.engine.plan import Plan
 from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.spark.bounded_sources.file_formats import open_file_source
