@@ -1,4 +1,4 @@
-"""Topics in Avro: Spark reads what the codec of ingestion reads, and refuses what it refuses."""
+"""Spark decodes and refuses Avro records as the ingestion codec does."""
 
 import dataclasses
 import random
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
-HEARD = Contract(
+CONTRACT = Contract(
     topic="heard",
     doc="One field of each type.",
     fields=(
@@ -51,86 +51,95 @@ HEARD = Contract(
     event_time="at",
     encoding="avro",
 )
-EARLIER = dataclasses.replace(HEARD, fields=HEARD.fields[:5])
+EARLIER_CONTRACT = dataclasses.replace(CONTRACT, fields=CONTRACT.fields[:5])
 
 
-def record(chance: random.Random, number: int) -> dict[str, Any]:
-    """Any record of the contract; every field that may be absent is, now and then."""
+def make_record(rng: random.Random, number: int) -> dict[str, Any]:
+    """Return a random record of the contract; optional fields are sometimes absent."""
     texts = ["", "a", "ö", "\U0001f600" * 3, "x" * 300]
-    whole: dict[str, Any] = {
-        "whole": chance.random() < 0.5,
-        "few": chance.choice([-(2**31), 0, 2**31 - 1]),
-        "many": chance.choice([-(2**63), 7, 2**63 - 1]),
-        "near": chance.choice([0.5, -1e30]),
-        "words": [chance.choice(texts) for _ in range(chance.randrange(4))],
-        "grid": [[number] * chance.randrange(3) for _ in range(chance.randrange(3))],
+    optional: dict[str, Any] = {
+        "whole": rng.random() < 0.5,
+        "few": rng.choice([-(2**31), 0, 2**31 - 1]),
+        "many": rng.choice([-(2**63), 7, 2**63 - 1]),
+        "near": rng.choice([0.5, -1e30]),
+        "words": [rng.choice(texts) for _ in range(rng.randrange(4))],
+        "grid": [[number] * rng.randrange(3) for _ in range(rng.randrange(3))],
     }
-    some = {name: value for name, value in whole.items() if chance.random() < 0.7}
-    return {"id": chance.choice(texts), "at": number * 1000, "loud": number / 4, **some}
+    present = {name: value for name, value in optional.items() if rng.random() < 0.7}
+    return {"id": rng.choice(texts), "at": number * 1000, "loud": number / 4, **present}
 
 
-def cut(chance: random.Random, value: bytes) -> bytes:
-    """A value that ends too early, or too late, or begins otherwise."""
-    place = chance.randrange(len(value))
-    return chance.choice([value[:place], value + chance.randbytes(3), chance.randbytes(4) + value[4:]])
+def corrupt_ends(rng: random.Random, value: bytes) -> bytes:
+    """Return a value that is cut, extended, or has another header."""
+    config = rng.randrange(len(value))
+    return rng.choice([value[:config], value + rng.randbytes(3), rng.randbytes(4) + value[4:]])
 
 
-def changed(chance: random.Random, value: bytes) -> bytes:
-    """A value of which one byte behind its head is another, or is missing."""
-    place = chance.randrange(5, len(value))
-    return value[:place] + chance.randbytes(chance.randrange(2)) + value[place + 1 :]
+def change_byte(rng: random.Random, value: bytes) -> bytes:
+    """Return a value with one byte after the header changed or removed."""
+    config = rng.randrange(5, len(value))
+    return value[:config] + rng.randbytes(rng.randrange(2)) + value[config + 1 :]
 
 
-def codecs(registry: FileRegistry) -> tuple[AvroCodec, AvroCodec]:
-    """What encodes by the earlier contract and by the newest; the second reads both."""
+def make_codecs(registry: FileRegistry) -> tuple[AvroCodec, AvroCodec]:
+    """Return codecs of the earlier and the newest contract; the second reads both."""
     return tuple(  # type: ignore[return-value]
         AvroCodec(contract, register_contract(registry, contract).id, registry.find_schema)
-        for contract in (EARLIER, HEARD)
+        for contract in (EARLIER_CONTRACT, CONTRACT)
     )
 
 
-def test_spark_reads_and_refuses_what_the_codec_does(spark: "SparkSession", tmp_path: Path) -> None:
-    chance, registry = random.Random(7), FileRegistry(tmp_path)
-    old, new = codecs(registry)
-    sound = [codec.encode(each) for codec in (old, new) for each in records_for(chance, codec)]
-    claims = [b"\0\0\0\0\2\xfe\xff\xff\xff\x0d", b"\0\0\0\0\2\2a\xfe\xff\xff\xff\xff\xff\xff\xff\x7f"]
-    cases = [*sound, *(cut(chance, value) for value in sound for _ in range(3)), b"", b"{}", b"\0", *claims]
-    found = in_spark(spark, registry, cases)
-    both = zip(cases, found, (by_codec(new, value) for value in cases), strict=True)
-    assert [(value.hex(), here, there) for value, here, there in both if here != there] == []
+def test_spark_and_the_codec_accept_the_same_records(spark: "SparkSession", tmp_path: Path) -> None:
+    rng, registry = random.Random(7), FileRegistry(tmp_path)
+    old_codec, new_codec = make_codecs(registry)
+    valid = [codec.encode(each) for codec in (old_codec, new_codec) for each in make_records_for(rng, codec)]
+    huge_lengths = [b"\0\0\0\0\2\xfe\xff\xff\xff\x0d", b"\0\0\0\0\2\2a\xfe\xff\xff\xff\xff\xff\xff\xff\x7f"]
+    cases = [
+        *valid,
+        *(corrupt_ends(rng, value) for value in valid for _ in range(3)),
+        b"",
+        b"{}",
+        b"\0",
+        *huge_lengths,
+    ]
+    found = parse_in_spark(spark, registry, cases)
+    results = zip(cases, found, (decode_by_codec(new_codec, value) for value in cases), strict=True)
+    differences = [(value.hex(), ours, theirs) for value, ours, theirs in results if ours != theirs]
+    assert differences == []
 
 
-def test_a_changed_byte_stops_nothing_and_whoever_reads_the_record_reads_the_same(
+def test_a_record_with_a_changed_byte_is_decoded_alike_or_refused(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
-    # Three things that no encoder writes are read by one of them alone: a number of more bits than its type has, a
-    # branch of a union before its first, a truth that is neither 0 nor 1; of the last each makes another.
-    chance, registry = random.Random(8), FileRegistry(tmp_path)
-    old, new = codecs(registry)
-    sound = [codec.encode(each) for codec in (old, new) for each in records_for(chance, codec)]
-    cases = [changed(chance, value) for value in sound for _ in range(3)]
-    found = in_spark(spark, registry, cases)
-    both = [
-        ({**here, "whole": None}, {**there, "whole": None})
-        for value, here in zip(cases, found, strict=True)
-        if isinstance(here, dict) and isinstance(there := by_codec(new, value), dict)
+    # No encoder writes these, and the two decoders differ on them: a number with more bits than its type, a union
+    # branch below zero, and a boolean that is neither 0 nor 1, so the boolean field is left out.
+    rng, registry = random.Random(8), FileRegistry(tmp_path)
+    old_codec, new_codec = make_codecs(registry)
+    valid = [codec.encode(each) for codec in (old_codec, new_codec) for each in make_records_for(rng, codec)]
+    cases = [change_byte(rng, value) for value in valid for _ in range(3)]
+    found = parse_in_spark(spark, registry, cases)
+    results = [
+        ({**by_spark, "whole": None}, {**by_codec, "whole": None})
+        for value, by_spark in zip(cases, found, strict=True)
+        if isinstance(by_spark, dict) and isinstance(by_codec := decode_by_codec(new_codec, value), dict)
     ]
-    assert len(both) > len(cases) / 4
-    assert [pair for pair in both if repr(pair[0]) != repr(pair[1])] == []  # as text, for NaN is not itself
+    assert len(results) > len(cases) / 4
+    # Compared as text, because NaN is not equal to itself.
+    assert [pair for pair in results if repr(pair[0]) != repr(pair[1])] == []
 
 
-def records_for(chance: random.Random, codec: AvroCodec) -> list[dict[str, Any]]:
-    """Records of what a codec's contract has."""
+def make_records_for(rng: random.Random, codec: AvroCodec) -> list[dict[str, Any]]:
+    """Return records with the fields of a codec's contract."""
     names = {each.name for each in codec.contract.fields}
-    made = (record(chance, number) for number in range(400))
-    return [{name: value for name, value in each.items() if name in names} for each in made]
+    records = (make_record(rng, number) for number in range(400))
+    return [{name: value for name, value in each.items() if name in names} for each in records]
 
 
-def in_spark(
+def parse_in_spark(
     spark: "SparkSession", registry: FileRegistry, values: list[bytes]
 ) -> list[dict[str, Any] | str]:
-    """What Spark makes of values: the fields of each, or why it is no good."""
-    plan = plan_over(HEARD)
+    """Parse values in Spark; return the fields of each, or why it is invalid."""
+    plan = build_plan(CONTRACT)
     rows = [(None, value, "heard", 0, offset, None) for offset, value in enumerate(values)]
     writers = load_writer_schemas(plan.sources, WriterSchemaCache(lambda: registry).find_readable)
     found = (
@@ -138,20 +147,20 @@ def in_spark(
         .sort("_offset")
         .collect()
     )
-    names = [field.name for field in HEARD.fields]
+    names = [field.name for field in CONTRACT.fields]
     return [row["_invalid"] or {name: row[name] for name in names} for row in found]
 
 
-def test_a_record_without_a_value_says_that_its_key_is_gone(spark: "SparkSession", tmp_path: Path) -> None:
+def test_a_tombstone_marks_its_key_as_deleted(spark: "SparkSession", tmp_path: Path) -> None:
     registry = FileRegistry(tmp_path)
-    codec = AvroCodec(HEARD, register_contract(registry, HEARD).id, registry.find_schema)
-    plan = plan_over(HEARD, tombstones="gone")
-    there = codec.encode({"id": "a", "at": 1, "loud": 1.0})
-    came = datetime(2026, 1, 1, tzinfo=UTC)
+    codec = AvroCodec(CONTRACT, register_contract(registry, CONTRACT).id, registry.find_schema)
+    plan = build_plan(CONTRACT, tombstones="gone")
+    value = codec.encode({"id": "a", "at": 1, "loud": 1.0})
+    arrived = datetime(2026, 1, 1, tzinfo=UTC)
     rows = [
-        (b"a", there, "heard", 0, 0, came),
-        (b"a", None, "heard", 0, 1, came),
-        (None, None, "heard", 0, 2, came),
+        (b"a", value, "heard", 0, 0, arrived),
+        (b"a", None, "heard", 0, 1, arrived),
+        (None, None, "heard", 0, 2, arrived),
     ]
     writers = load_writer_schemas(plan.sources, WriterSchemaCache(lambda: registry).find_readable)
     found = parse_records(spark.createDataFrame(rows, KAFKA_SOURCE_DDL), plan.sources, writers).sort(
@@ -159,18 +168,18 @@ def test_a_record_without_a_value_says_that_its_key_is_gone(spark: "SparkSession
     )
     assert [tuple(row) for row in found.select("id", "_time", "loud", "gone", "_invalid").collect()] == [
         ("a", 1, 1.0, None, None),
-        ("a", int(came.timestamp() * 1000), None, True, None),
-        (None, int(came.timestamp() * 1000), None, True, "no_value"),
+        ("a", int(arrived.timestamp() * 1000), None, True, None),
+        (None, int(arrived.timestamp() * 1000), None, True, "no_value"),
     ]
 
 
-def test_what_stands_for_deletions_is_called_as_avro_calls_fields() -> None:
+def test_the_name_of_a_tombstone_field_is_checked() -> None:
     with pytest.raises(DefinitionError, match="letters, digits and _"):
-        plan_over(HEARD, tombstones="is gone")
+        build_plan(CONTRACT, tombstones="is gone")
 
 
-def by_codec(codec: AvroCodec, value: bytes) -> dict[str, Any] | str:
-    """The record by its fields, or why it is no good."""
+def decode_by_codec(codec: AvroCodec, value: bytes) -> dict[str, Any] | str:
+    """Decode a value; return its fields, or why it is invalid."""
     try:
         fields: dict[str, Any] = msgspec.structs.asdict(codec.decode(value))
     except InvalidRecordError as error:
@@ -178,26 +187,26 @@ def by_codec(codec: AvroCodec, value: bytes) -> dict[str, Any] | str:
     return {name: None if field is msgspec.UNSET else field for name, field in fields.items()}
 
 
-def plan_over(contract: Contract, **said: str) -> Plan:
-    heard = read(contract, max_out_of_orderness="1 second", **said).key("id").window(fixed("10 seconds"))
-    return heard.aggregate(n=count(), loud=sum_("loud")).write("loudness", mode="latest").plan
+def build_plan(contract: Contract, **options: str) -> Plan:
+    keyed = read(contract, max_out_of_orderness="1 second", **options).key("id").window(fixed("10 seconds"))
+    return keyed.aggregate(n=count(), loud=sum_("loud")).write("loudness", mode="latest").plan
 
 
-def test_a_schema_may_follow_while_the_stream_runs_and_the_topic_gives_the_same_tables(
+def test_a_schema_may_change_while_the_stream_runs(
     spark: "SparkSession", broker: LocalBroker, tmp_path: Path
 ) -> None:
-    contract = dataclasses.replace(HEARD, topic=f"heard{uuid4().hex[:8]}")
-    earlier = dataclasses.replace(contract, fields=EARLIER.fields)
+    contract = dataclasses.replace(CONTRACT, topic=f"heard{uuid4().hex[:8]}")
+    earlier = dataclasses.replace(contract, fields=EARLIER_CONTRACT.fields)
     broker.create_topic(contract.topic, 1)
     with run_registry_server(tmp_path / "registry") as url:
         schemas = WriterSchemaCache(lambda: open_registry(url)).find_readable
-        runner = StreamRunner(plan_over(contract), spark, broker, tmp_path, schemas=schemas)
+        runner = StreamRunner(build_plan(contract), spark, broker, tmp_path, schemas=schemas)
         registry = open_registry(url)
         first = AvroCodec(earlier, register_contract(registry, earlier).id, registry.find_schema)
         stream = runner.start()
         try:
-            told = [{"id": name, "at": at, "loud": 0.5} for at in (0, 9_999, 20_000) for name in "ab"]
-            send(broker, contract.topic, [*map(first.encode, told), b"\0\0\0\0\2ab", None])
+            records = [{"id": name, "at": at, "loud": 0.5} for at in (0, 9_999, 20_000) for name in "ab"]
+            send(broker, contract.topic, [*map(first.encode, records), b"\0\0\0\0\2ab", None])
             runner.progress.wait_for(8, stream)
             second = AvroCodec(contract, register_contract(registry, contract).id, registry.find_schema)
             later = [
@@ -214,38 +223,38 @@ def test_a_schema_may_follow_while_the_stream_runs_and_the_topic_gives_the_same_
     )
     assert reasons == [(6, "wrong_schema"), (7, "no_value")]
     stored = TopicSource(spark, contract.topic, BrokerAccess(broker.bootstrap))
-    place = BoundedRunConfig(tmp_path / "bounded", tmp_path / "again", schema_lookup=schemas)
-    run_bounded(runner.plan, spark, stored, place, lambda: 1_000_000)
-    again = dataclasses.replace(runner, warehouse_override=tmp_path / "again")
+    config = BoundedRunConfig(tmp_path / "bounded", tmp_path / "again", schema_lookup=schemas)
+    run_bounded(runner.plan, spark, stored, config, lambda: 1_000_000)
+    bounded = dataclasses.replace(runner, warehouse_override=tmp_path / "again")
     values = "SELECT id, epoch_ms(window_start), n, loud FROM t WHERE id <> 'end' ORDER BY ALL"
     expected = [("a", 0, 2, 1.0), ("a", 20_000, 1, 0.5), ("b", 0, 2, 1.0), ("b", 10_000, 1, 1.0)]
     expected += [("b", 20_000, 1, 0.5), ("c", 30_000, 1, 2.0)]
-    for made in (runner, again):
-        assert query_duckdb(values, t=made.table("latest/loudness")) == expected
+    for run in (runner, bounded):
+        assert query_duckdb(values, t=run.table("latest/loudness")) == expected
 
 
-def test_a_registry_that_is_away_stops_only_records_of_schemas_that_nobody_told_of(
-    spark: "SparkSession", tmp_path: Path
-) -> None:
+def test_only_unknown_schemas_need_the_registry(spark: "SparkSession", tmp_path: Path) -> None:
     with run_registry_server(tmp_path) as url:
         schemas = WriterSchemaCache(lambda: open_registry(url)).find_readable
         registry = FileRegistry(tmp_path)
-        old = AvroCodec(EARLIER, register_contract(registry, EARLIER).id, registry.find_schema)
-        plan = plan_over(HEARD)
+        old_codec = AvroCodec(
+            EARLIER_CONTRACT, register_contract(registry, EARLIER_CONTRACT).id, registry.find_schema
+        )
+        plan = build_plan(CONTRACT)
         assert list(load_writer_schemas(plan.sources, schemas)["heard"].schemas) == [1]
-    new = AvroCodec(HEARD, register_contract(registry, HEARD).id, registry.find_schema)
+    new_codec = AvroCodec(CONTRACT, register_contract(registry, CONTRACT).id, registry.find_schema)
 
-    def frame(*values: bytes) -> Any:
+    def to_frame(*values: bytes) -> Any:
         rows = [(None, value, "heard", 0, offset, None) for offset, value in enumerate(values)]
         return spark.createDataFrame(rows, KAFKA_SOURCE_DDL)
 
-    away = load_writer_schemas(plan.sources, schemas)
+    cached = load_writer_schemas(plan.sources, schemas)
     known = {"id": "a", "at": 1, "loud": 1.0}
-    refuse_unknown_schemas(frame(old.encode(known), b"{}"), away)
+    refuse_unknown_schemas(to_frame(old_codec.encode(known), b"{}"), cached)
     with pytest.raises(
         RegistryError,
         match=r"schema 2, which is not cached. The request .* registry at .* failed",
     ):
-        refuse_unknown_schemas(frame(old.encode(known), new.encode(known)), away)
+        refuse_unknown_schemas(to_frame(old_codec.encode(known), new_codec.encode(known)), cached)
     with pytest.raises(RegistryError, match="Check that it is up"):
-        WriterSchemaCache(lambda: open_registry(url)).find_readable("heard", HEARD.fields)
+        WriterSchemaCache(lambda: open_registry(url)).find_readable("heard", CONTRACT.fields)

@@ -1,4 +1,4 @@
-"""Stored records through the engine of live streams: files of every format, and the same values as live."""
+"""Bounded runs read files of every format and give the values of a live stream."""
 
 import csv
 import json
@@ -45,25 +45,25 @@ CLOCK = 5_000_000
 SCHEMA = pa.schema([("device", pa.string()), ("at", pa.int64()), ("temperature", pa.float64())])
 
 
-def ran(
+def run_plan(
     session: "SparkSession",
     plan: Plan,
     stored: BoundedSource,
     folder: Path,
-    most: int | None = None,
-    told: Callable[[BatchOutcome, int], None] = lambda _outcome, _batches: None,
+    max_records: int | None = None,
+    on_outcome: Callable[[BatchOutcome, int], None] = lambda _outcome, _batches: None,
 ) -> BatchOutcome:
-    config = BoundedRunConfig(folder / "run", folder / "tables", most)
-    return run_bounded(plan, session, stored, config, lambda: CLOCK, told)
+    config = BoundedRunConfig(folder / "run", folder / "tables", max_records)
+    return run_bounded(plan, session, stored, config, lambda: CLOCK, on_outcome)
 
 
-def table(folder: Path, name: str) -> pa.Table:
+def read_table(folder: Path, name: str) -> pa.Table:
     return pa.table(DeltaTable(folder / "tables" / name).to_pyarrow_table())
 
 
 def write_json(folder: Path, records: list[dict[str, Any]]) -> None:
-    for number, some in enumerate((records[:100], records[100:])):
-        lines = "".join(f"{json.dumps(record)}\n" for record in some)
+    for number, part in enumerate((records[:100], records[100:])):
+        lines = "".join(f"{json.dumps(record)}\n" for record in part)
         (folder / f"part-{number}.json").write_text(lines, encoding="utf-8")
 
 
@@ -75,26 +75,26 @@ def write_csv(folder: Path, records: list[dict[str, Any]]) -> None:
 
 
 def write_parquet(folder: Path, records: list[dict[str, Any]]) -> None:
-    for number, some in enumerate((records[:50], records[50:])):
+    for number, part in enumerate((records[:50], records[50:])):
         pq.write_table(
-            pa.Table.from_pylist(some, SCHEMA), folder / f"part-{number}.parquet", row_group_size=30
+            pa.Table.from_pylist(part, SCHEMA), folder / f"part-{number}.parquet", row_group_size=30
         )
 
 
 def write_instants(folder: Path, records: list[dict[str, Any]]) -> None:
-    """Event times as a database writes them."""
+    """Write event times as timestamps."""
     times = pa.array([record["at"] for record in records], pa.timestamp("ms", tz="UTC"))
     written = pa.Table.from_pylist(records, SCHEMA).set_column(1, "at", times)
     pq.write_table(written, folder / "part.parquet")
 
 
 def write_delta(folder: Path, records: list[dict[str, Any]]) -> None:
-    for some in (records[:150], records[150:]):
-        write_deltalake(folder, pa.Table.from_pylist(some, SCHEMA), mode="append")
+    for part in (records[:150], records[150:]):
+        write_deltalake(folder, pa.Table.from_pylist(part, SCHEMA), mode="append")
 
 
 def write_archive(folder: Path, records: list[dict[str, Any]]) -> None:
-    """Records with the addresses that they had in a topic."""
+    """Write records with their partition and offset."""
     rows = [
         {"partition": number % 2, "offset": 7 + number // 2, "value": json.dumps(record).encode()}
         for number, record in enumerate(records)
@@ -114,13 +114,13 @@ WRITERS: list[tuple[FileFormat, Callable[[Path, list[dict[str, Any]]], None]]] =
 
 
 @pytest.mark.parametrize(("form", "write"), WRITERS, ids=lambda item: getattr(item, "__name__", item))
-@pytest.mark.parametrize("most", [None, 70])
-def test_files_of_every_format_are_read_to_the_last_record(
+@pytest.mark.parametrize("max_records", [None, 70])
+def test_files_of_every_format_are_read_completely(
     spark: "SparkSession",
     tmp_path: Path,
     form: FileFormat,
     write: Callable[[Path, list[dict[str, Any]]], None],
-    most: int | None,
+    max_records: int | None,
 ) -> None:
     sent, plan, files = (
         make_readings(300, seed=6),
@@ -130,15 +130,15 @@ def test_files_of_every_format_are_read_to_the_last_record(
     files.mkdir()
     write(files, sent)
     stored = open_file_source(spark, plan.sources[0], str(files), form)
-    last = ran(spark, plan, stored, tmp_path, most)
+    last = run_plan(spark, plan, stored, tmp_path, max_records)
     assert last.watermark.value == MAX_TIMESTAMP_MS
-    assert last.batch_id == (0 if most is None else 4)
-    assert list_windows(table(tmp_path, "latest/by_stored")) == expect_windows(sent, TEN_SECONDS, 10_000)
+    assert last.batch_id == (0 if max_records is None else 4)
+    assert list_windows(read_table(tmp_path, "latest/by_stored")) == expect_windows(sent, TEN_SECONDS, 10_000)
     sums = "SELECT sum(read), sum(folded), sum(late) FROM ledger"
-    assert query_duckdb(sums, ledger=table(tmp_path, "ledger/by_stored")) == [(300, 300, 0)]
+    assert query_duckdb(sums, ledger=read_table(tmp_path, "ledger/by_stored")) == [(300, 300, 0)]
 
 
-def test_a_line_that_cannot_be_read_is_kept_with_its_file_and_number(
+def test_an_invalid_line_is_quarantined_with_its_file_and_line_number(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
     files = tmp_path / "files"
@@ -147,13 +147,15 @@ def test_a_line_that_cannot_be_read_is_kept_with_its_file_and_number(
     (files / "a.json").write_text(f"{good}\n{good}\n", encoding="utf-8")
     (files / "b.json").write_text(f'{good}\n{{"device": \n{good}\n', encoding="utf-8")
     plan = build_plan("stored", fixed("10 seconds"))
-    ran(spark, plan, open_file_source(spark, plan.sources[0], str(files), "json"), tmp_path, most=2)
-    (bad,) = table(tmp_path, "quarantine/stored").to_pylist()
-    assert (bad["partition"], bad["offset"], bad["value"]) == (1, 1, b'{"device": ')
-    assert list_windows(table(tmp_path, "latest/by_stored")) == [("a", 0, 10_000, 4, 4, 6.0, 1.5, 1.5)]
+    run_plan(
+        spark, plan, open_file_source(spark, plan.sources[0], str(files), "json"), tmp_path, max_records=2
+    )
+    (invalid,) = read_table(tmp_path, "quarantine/stored").to_pylist()
+    assert (invalid["partition"], invalid["offset"], invalid["value"]) == (1, 1, b'{"device": ')
+    assert list_windows(read_table(tmp_path, "latest/by_stored")) == [("a", 0, 10_000, 4, 4, 6.0, 1.5, 1.5)]
 
 
-def test_a_run_that_was_cut_off_goes_on_and_one_that_is_over_changes_nothing(
+def test_an_interrupted_run_resumes_and_a_finished_run_changes_nothing(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
     sent, plan, files = (
@@ -165,21 +167,21 @@ def test_a_run_that_was_cut_off_goes_on_and_one_that_is_over_changes_nothing(
     write_parquet(files, sent)
     stored = open_file_source(spark, plan.sources[0], str(files), "parquet")
 
-    def cut_off(outcome: BatchOutcome, batches: int) -> None:
+    def interrupt(outcome: BatchOutcome, batches: int) -> None:
         if outcome.batch_id == 1 < batches:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ran(spark, plan, stored, tmp_path, 60, cut_off)
+        run_plan(spark, plan, stored, tmp_path, 60, interrupt)
     write_json(files, sent)
-    ran(spark, plan, stored, tmp_path, 60)
-    first = table(tmp_path, "panes/by_stored")
-    assert list_windows(table(tmp_path, "latest/by_stored")) == expect_windows(sent, TEN_SECONDS, 10_000)
-    ran(spark, plan, stored, tmp_path, 60)
-    assert table(tmp_path, "panes/by_stored").sort_by("batch_id") == first.sort_by("batch_id")
+    run_plan(spark, plan, stored, tmp_path, 60)
+    first = read_table(tmp_path, "panes/by_stored")
+    assert list_windows(read_table(tmp_path, "latest/by_stored")) == expect_windows(sent, TEN_SECONDS, 10_000)
+    run_plan(spark, plan, stored, tmp_path, 60)
+    assert read_table(tmp_path, "panes/by_stored").sort_by("batch_id") == first.sort_by("batch_id")
 
 
-def test_files_that_hold_no_records_are_refused_in_a_sentence(spark: "SparkSession", tmp_path: Path) -> None:
+def test_missing_files_and_columns_are_reported(spark: "SparkSession", tmp_path: Path) -> None:
     source = build_plan("stored", fixed("10 seconds")).sources[0]
     with pytest.raises(BoundedInputError, match="absent"):
         open_file_source(spark, source, str(tmp_path / "absent"), "parquet")
@@ -190,13 +192,15 @@ def test_files_that_hold_no_records_are_refused_in_a_sentence(spark: "SparkSessi
         open_file_source(spark, source, str(tmp_path), "parquet")
 
 
-def test_windows_that_the_clock_cuts_are_refused(spark: "SparkSession", tmp_path: Path) -> None:
+def test_processing_time_windows_are_refused(spark: "SparkSession", tmp_path: Path) -> None:
     plan = build_plan("stored", fixed("10 seconds"))
-    clocked = replace(
+    processing_time_plan = replace(
         plan, stages=(replace(plan.only_stage, window=Fixed(10, time="processing"), lateness=0),)
     )
     with pytest.raises(DefinitionError, match="it uses processing time, and stored records"):
-        ran(spark, clocked, TopicSource(spark, "none", BrokerAccess("127.0.0.1:1")), tmp_path)
+        run_plan(
+            spark, processing_time_plan, TopicSource(spark, "none", BrokerAccess("127.0.0.1:1")), tmp_path
+        )
 
 
 @pytest.fixture
@@ -206,7 +210,7 @@ def topic(broker: LocalBroker) -> str:
     return name
 
 
-OF_TIME: list[Window] = [
+TIME_WINDOWS: list[Window] = [
     fixed("10 seconds"),
     sliding("9 seconds", "3 seconds"),
     Sessions(400),
@@ -214,10 +218,15 @@ OF_TIME: list[Window] = [
 ]
 
 
-@pytest.mark.parametrize("window", OF_TIME, ids=lambda window: type(window).__name__)
-@pytest.mark.parametrize("most", [None, 150])
-def test_stored_records_give_the_values_of_the_last_live_panes(
-    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path, window: Window, most: int | None
+@pytest.mark.parametrize("window", TIME_WINDOWS, ids=lambda window: type(window).__name__)
+@pytest.mark.parametrize("max_records", [None, 150])
+def test_a_bounded_run_gives_the_values_of_the_last_live_panes(
+    spark: "SparkSession",
+    broker: LocalBroker,
+    topic: str,
+    tmp_path: Path,
+    window: Window,
+    max_records: int | None,
 ) -> None:
     plan = build_plan(topic, window)
     runner = StreamRunner(plan, spark, broker, tmp_path)
@@ -225,15 +234,23 @@ def test_stored_records_give_the_values_of_the_last_live_panes(
     for begin in range(0, 400, 100):
         send(broker, topic, sent[begin : begin + 100], partition=begin // 100 % 2)
         runner.run_until_read(begin + 100)
-    quiet = replace(plan, stages=(replace(plan.only_stage, trigger=after_watermark(), may_finish=True),))
-    ran(spark, quiet, TopicSource(spark, topic, BrokerAccess(broker.bootstrap)), tmp_path / "bounded", most)
+    bounded_plan = replace(
+        plan, stages=(replace(plan.only_stage, trigger=after_watermark(), may_finish=True),)
+    )
+    run_plan(
+        spark,
+        bounded_plan,
+        TopicSource(spark, topic, BrokerAccess(broker.bootstrap)),
+        tmp_path / "bounded",
+        max_records,
+    )
     live = list_windows(runner.table(f"latest/{plan.name}"))
-    assert list_windows(table(tmp_path / "bounded", f"latest/{plan.name}")) == live
+    assert list_windows(read_table(tmp_path / "bounded", f"latest/{plan.name}")) == live
     assert sum(row[3] for row in live) >= 400
 
 
 @pytest.mark.parametrize("window", [Tumbling(CountPolicy(7)), SlidingOrder(CountPolicy(5), CountPolicy(2))])
-def test_windows_by_the_order_of_records_are_the_same_from_stored_records(
+def test_order_windows_are_the_same_in_a_bounded_run(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path, window: Window
 ) -> None:
     plan = build_plan(topic, window, lateness=0)
@@ -243,8 +260,14 @@ def test_windows_by_the_order_of_records_are_the_same_from_stored_records(
     for begin in range(0, 200, 50):
         send(broker, topic, sent[begin : begin + 50])
         runner.run_until_read(begin + 50)
-    ran(spark, plan, TopicSource(spark, topic, BrokerAccess(broker.bootstrap)), tmp_path / "bounded", most=90)
+    run_plan(
+        spark,
+        plan,
+        TopicSource(spark, topic, BrokerAccess(broker.bootstrap)),
+        tmp_path / "bounded",
+        max_records=90,
+    )
     order = "SELECT device, window_number, n, total, most, average FROM panes ORDER BY ALL"
-    found = query_duckdb(order, panes=table(tmp_path / "bounded", f"panes/{plan.name}"))
+    found = query_duckdb(order, panes=read_table(tmp_path / "bounded", f"panes/{plan.name}"))
     assert found == query_duckdb(order, panes=runner.table(f"panes/{plan.name}"))
     assert found

@@ -1,4 +1,4 @@
-"""The shipped pipelines over records of the generators, to their end: what they leave, computed another way."""
+"""Bounded runs of shipped pipelines over generated records match DuckDB or a plain loop."""
 
 import os
 from pathlib import Path
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
-def test_words_are_counted_in_each_window_that_slides_over_them(
-    spark: "SparkSession", tmp_path: Path
-) -> None:
+def test_word_count_counts_words_in_sliding_windows(spark: "SparkSession", tmp_path: Path) -> None:
     text = ["Der Bär sagt: Hallo, hallo!", "it's 2 o'clock", "", "HALLO again — again"]
     lines = [{"at": START_MS + n * 1_700, "text": text[n % 4]} for n in range(120)]
     found = run_on_records(spark, "word_count", lines, tmp_path, "latest/word_count")
@@ -32,7 +30,7 @@ def test_words_are_counted_in_each_window_that_slides_over_them(
     assert expected.read_rows(found) == expected.rows
 
 
-def test_words_of_text_files_are_counted_at_the_times_of_the_files(
+def test_word_count_reads_text_files_at_their_modification_times(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
     books = tmp_path / "books"
@@ -41,25 +39,25 @@ def test_words_of_text_files_are_counted_at_the_times_of_the_files(
         (books / f"{name}.txt").write_text(text, encoding="utf-8")
         os.utime(books / f"{name}.txt", (0, START_MS / 1000 + after))
     found = run_on_files(spark, "word_count", books, "text", tmp_path, "latest/word_count")
-    shown = query_duckdb("SELECT word, epoch_ms(window_start), times FROM found", found=found)
-    said = {0: {"to": 2, "be": 2, "or": 1, "not": 1}, 60_000: {"to": 1, "bär": 1}}
+    rows = query_duckdb("SELECT word, epoch_ms(window_start), times FROM found", found=found)
+    counts = {0: {"to": 2, "be": 2, "or": 1, "not": 1}, 60_000: {"to": 1, "bär": 1}}
     first = START_MS - START_MS % 10_000
-    assert sorted(shown) == sorted(
-        (word, first + at - back, times)
-        for at, words in said.items()
+    assert sorted(rows) == sorted(
+        (word, first + at - shift, times)
+        for at, words in counts.items()
         for word, times in words.items()
-        for back in (0, 10_000, 20_000)
+        for shift in (0, 10_000, 20_000)
     )
 
 
-def test_the_three_best_tags_stand_at_every_beginning(spark: "SparkSession", tmp_path: Path) -> None:
+def test_hashtags_suggests_the_top_three_tags_per_prefix(spark: "SparkSession", tmp_path: Path) -> None:
     tweets = generate_records("tweets", 1_500, per_second=20)
     found = run_on_records(spark, "hashtags", tweets, tmp_path, "latest/hashtags")
     _, best = expect_tables("hashtags", {"tweets": tweets})
     assert best.read_rows(found) == best.rows
 
 
-def test_visits_are_clicks_without_a_long_pause(spark: "SparkSession", tmp_path: Path) -> None:
+def test_visits_are_sessions_of_clicks(spark: "SparkSession", tmp_path: Path) -> None:
     clicks = generate_records("clicks", 2_000, per_second=5)
     (expected,) = expect_tables("visits", {"clicks": clicks})
     assert (
@@ -67,7 +65,7 @@ def test_visits_are_clicks_without_a_long_pause(spark: "SparkSession", tmp_path:
     )
 
 
-def test_cards_are_watched_over_ten_minutes_without_repeats(spark: "SparkSession", tmp_path: Path) -> None:
+def test_card_velocity_counts_each_payment_once_in_ten_minutes(spark: "SparkSession", tmp_path: Path) -> None:
     cards = [
         {**card, "amount": round(card["amount"] * 4) / 4}
         for card in generate_records("cards", 1_500, per_second=2)
@@ -77,9 +75,9 @@ def test_cards_are_watched_over_ten_minutes_without_repeats(spark: "SparkSession
     assert expected.read_rows(found) == expected.rows
 
 
-def test_cards_that_are_in_two_countries_at_once_are_told(spark: "SparkSession", tmp_path: Path) -> None:
+def test_card_alerts_reports_cards_in_two_countries(spark: "SparkSession", tmp_path: Path) -> None:
     cards = generate_records("cards", 3_000, per_second=2)
-    # Every seventh payment is followed by one in another country, each a little later than the one before.
+    # Every seventh payment is followed by one in another country, at growing distances.
     away = [
         {**card, "id": f"{card['id']}-away", "country": "XX", "at": card["at"] + n * 4_000}
         for n, card in enumerate(cards[::7])
@@ -93,7 +91,7 @@ def test_cards_that_are_in_two_countries_at_once_are_told(spark: "SparkSession",
     )
 
 
-def test_delays_are_told_by_airport_and_hour(spark: "SparkSession", tmp_path: Path) -> None:
+def test_flight_delays_are_computed_per_airport_and_hour(spark: "SparkSession", tmp_path: Path) -> None:
     flights = load_departures(find_flights_file()).slice(0, 1_200).to_pylist()
     (expected,) = expect_tables("flight_delays", {"flights": flights})
     assert (
@@ -102,7 +100,7 @@ def test_delays_are_told_by_airport_and_hour(spark: "SparkSession", tmp_path: Pa
     )
 
 
-def test_the_last_hundred_readings_are_shown_with_every_tenth(spark: "SparkSession", tmp_path: Path) -> None:
+def test_last_readings_shows_the_last_hundred_at_every_tenth(spark: "SparkSession", tmp_path: Path) -> None:
     sensors = generate_records("sensors", 2_500, per_second=50)
     (expected,) = expect_tables("last_readings", {"sensors": sensors})
     assert (
@@ -111,7 +109,9 @@ def test_the_last_hundred_readings_are_shown_with_every_tenth(spark: "SparkSessi
     )
 
 
-def test_a_rise_by_a_degree_ends_what_was_before_it(spark: "SparkSession", tmp_path: Path) -> None:
+def test_temperature_rises_closes_a_window_at_a_rise_of_one_degree(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
     sensors = generate_records("sensors", 1_000, per_second=50)
     (expected,) = expect_tables("temperature_rises", {"sensors": sensors})
     assert (

@@ -1,4 +1,4 @@
-"""Words, queries and clicks: what the shipped pipelines leave of them, computed another way."""
+"""Bounded runs of shipped pipelines over words, queries, clicks and ovens match DuckDB or a plain loop."""
 
 import random
 from pathlib import Path
@@ -22,37 +22,37 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
-def test_words_are_counted_as_they_enter_and_leave_and_in_all(spark: "SparkSession", tmp_path: Path) -> None:
+def test_incremental_and_total_word_counts_match(spark: "SparkSession", tmp_path: Path) -> None:
     lines = generate_records("lines", 200, per_second=4)
     (windows,) = expect_tables("word_count_incremental", {"lines": lines})
     moving = run_on_records(spark, "word_count_incremental", lines, tmp_path / "moving", windows.table)
     assert windows.read_rows(moving) == windows.rows
-    (said,) = expect_tables("word_totals", {"lines": lines})
+    (totals,) = expect_tables("word_totals", {"lines": lines})
     assert (
-        said.read_rows(run_on_records(spark, "word_totals", lines, tmp_path / "totals", said.table))
-        == said.rows
+        totals.read_rows(run_on_records(spark, "word_totals", lines, tmp_path / "totals", totals.table))
+        == totals.rows
     )
 
 
-def test_planted_trends_are_found_among_questions_in_disorder_and_with_repeats(
+def test_zeitgeist_finds_planted_trends_in_shuffled_queries_with_duplicates(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
-    asked_for = generate_records("queries", 12_000, per_second=100, seed=4)
-    sent = [*asked_for, *asked_for[1_000:9_000:11]]
+    queries = generate_records("queries", 12_000, per_second=100, seed=4)
+    sent = [*queries, *queries[1_000:9_000:11]]
     random.Random(7).shuffle(sent)
     found = run_on_records(spark, "zeitgeist", sent, tmp_path, "panes/zeitgeist")
     truth = [(block, trend) for block in range(12) if (trend := find_planted_trend(4, block)) is not None]
-    shown = query_duckdb(
+    rows = query_duckdb(
         "SELECT query, trend, epoch_ms(window_start) FROM found ORDER BY window_start", found=found
     )
-    assert [row[:2] for row in shown] == [(each.query, each.trend) for _, each in truth]
+    assert [row[:2] for row in rows] == [(each.query, each.trend) for _, each in truth]
     assert all(
         0 <= at - START_MS - block * BLOCK_RECORDS * 10 <= 5_000
-        for (_, _, at), (block, _) in zip(shown, truth, strict=True)
+        for (_, _, at), (block, _) in zip(rows, truth, strict=True)
     )
 
 
-def test_the_pages_that_are_looked_at_most_are_told(spark: "SparkSession", tmp_path: Path) -> None:
+def test_trending_lists_the_most_viewed_pages(spark: "SparkSession", tmp_path: Path) -> None:
     clicks = generate_records("clicks", 2_000, per_second=20)
     (expected,) = expect_tables("trending", {"clicks": clicks})
     assert (
@@ -61,15 +61,13 @@ def test_the_pages_that_are_looked_at_most_are_told(spark: "SparkSession", tmp_p
     )
 
 
-def test_visits_are_counted_by_how_far_they_came(spark: "SparkSession", tmp_path: Path) -> None:
+def test_funnel_counts_visits_by_the_last_step(spark: "SparkSession", tmp_path: Path) -> None:
     clicks = generate_records("clicks", 2_000, per_second=5)
     _, reached = expect_tables("funnel", {"clicks": clicks})
     assert reached.read_rows(run_on_records(spark, "funnel", clicks, tmp_path, reached.table)) == reached.rows
 
 
-def test_a_run_of_an_oven_is_told_when_the_oven_says_that_it_is_over(
-    spark: "SparkSession", tmp_path: Path
-) -> None:
+def test_batch_runs_closes_a_window_at_the_end_of_an_oven_run(spark: "SparkSession", tmp_path: Path) -> None:
     readings = generate_records("ovens", 700, per_second=20)
     (expected,) = expect_tables("batch_runs", {"ovens": readings})
     assert (

@@ -1,4 +1,4 @@
-"""Panes through a real topic: each once, whenever the host is killed, and read as `then()` reads them."""
+"""Panes through a topic arrive once, also after kills, and are read as `then()` reads them."""
 
 import json
 from dataclasses import replace
@@ -25,43 +25,45 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
-FIRST = (AggregateOutput("n", count()), AggregateOutput("most", max_("temperature")))
-SECOND = {"devices": count(), "readings": sum_("n"), "hottest": max_("most")}
-SAME = ("device", "n", "most", "kind", "pane", "batch_id")
-FOUND = "SELECT epoch_ms(window_start), devices, readings, hottest FROM found ORDER BY ALL"
+FIRST_AGGREGATES = (AggregateOutput("n", count()), AggregateOutput("most", max_("temperature")))
+SECOND_AGGREGATES = {"devices": count(), "readings": sum_("n"), "hottest": max_("most")}
+COMPARED_COLUMNS = ("device", "n", "most", "kind", "pane", "batch_id")
+RESULT_QUERY = "SELECT epoch_ms(window_start), devices, readings, hottest FROM found ORDER BY ALL"
 
 
-def first(topic: str, to: str) -> Plan:
-    """Per device and ten seconds, with a pane at every batch, published."""
+def build_first_plan(topic: str, panes_topic: str) -> Plan:
+    """Aggregate per device and ten seconds, and publish a pane in every batch."""
     source = PlanSource(
         topic, TopicOrigin(topic), COLUMNS, "at", WatermarkStrategy(max_out_of_orderness=30_000)
     )
-    stage = Stage(f"first_{topic}", (topic,), fixed(10_000), FIRST, (), ("device",), repeatedly(after_count(1)),
-                  20_000, "retracting", sinks=(PaneLog(f"first_{topic}"),),
-                  topics=(ChangelogTopic(to),))  # fmt: skip
+    stage = Stage(f"first_{topic}", (topic,), fixed(10_000), FIRST_AGGREGATES, (), ("device",),
+                  repeatedly(after_count(1)), 20_000, "retracting", sinks=(PaneLog(f"first_{topic}"),),
+                  topics=(ChangelogTopic(panes_topic),))  # fmt: skip
     return Plan(f"first_{topic}", (source,), (stage,))
 
 
-def over_panes(to: str, name: str) -> Plan:
-    """Over all devices, by the minute, from the topic."""
+def build_second_plan(panes_topic: str, name: str) -> Plan:
+    """Aggregate all devices per minute from the topic."""
     panes = read_panes(
-        to, columns={"device": "STRING", "n": "BIGINT", "most": "DOUBLE"}, lateness="20 seconds"
+        panes_topic, columns={"device": "STRING", "n": "BIGINT", "most": "DOUBLE"}, lateness="20 seconds"
     )
-    whole = panes.aggregate(**SECOND).window(fixed("1 minute")).trigger(repeatedly(after_count(1)))
-    return whole.write(name).to_plan(name)
+    single_graph = (
+        panes.aggregate(**SECOND_AGGREGATES).window(fixed("1 minute")).trigger(repeatedly(after_count(1)))
+    )
+    return single_graph.write(name).to_plan(name)
 
 
-def in_one(plan: Plan, name: str) -> Plan:
-    """The same as one graph."""
+def build_single_plan(plan: Plan, name: str) -> Plan:
+    """Build both stages as one graph."""
     stage = replace(plan.only_stage, topics=())
-    outputs = tuple(AggregateOutput(n, of) for n, of in SECOND.items())
+    outputs = tuple(AggregateOutput(n, of) for n, of in SECOND_AGGREGATES.items())
     after = Stage(name, (stage.name,), fixed(60_000), outputs, (), (),
                   repeatedly(after_count(1)), 20_000, "retracting", sinks=(LatestValues(name),))  # fmt: skip
     return Plan(name, plan.sources, (stage, after))
 
 
-def committed(broker: LocalBroker, topic: str) -> list[dict[str, Any]]:
-    """What a reader of committed records finds, once each transaction has its marker: a broker writes it later."""
+def read_committed(broker: LocalBroker, topic: str) -> list[dict[str, Any]]:
+    """Read all committed records; wait for the marker of each transaction, which the broker writes later."""
     ends = {span.partition: span.end for span in list_topic_ranges(topic, BrokerAccess(broker.bootstrap))}
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": uuid4().hex,
                          "enable.partition.eof": True, "isolation.level": "read_committed",
@@ -81,47 +83,58 @@ def committed(broker: LocalBroker, topic: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def kill(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Holds when the next batch is to end: before its transaction, or after it."""
-    when: list[str] = []
-    really = TopicTransactions.send
+def kill_points(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A list that says where the next batch fails: before or after its transaction."""
+    kill_at: list[str] = []
+    send_transaction = TopicTransactions.send
 
-    def send(self: TopicTransactions, *given: Any) -> None:
-        if when == ["before"]:
-            when.clear()
-            raise OSError("the machine went away")
-        really(self, *given)
-        if when:
-            when.clear()
-            raise OSError("the machine went away")
+    def send(self: TopicTransactions, *arguments: Any) -> None:
+        if kill_at == ["before"]:
+            kill_at.clear()
+            raise OSError("the machine failed")
+        send_transaction(self, *arguments)
+        if kill_at:
+            kill_at.clear()
+            raise OSError("the machine failed")
 
     monkeypatch.setattr(TopicTransactions, "send", send)
-    return when
+    return kill_at
 
 
-def test_panes_through_a_topic_are_the_changes_of_one_graph(
-    spark: "SparkSession", broker: LocalBroker, tmp_path: Path, kill: list[str]
+def test_two_plans_over_a_topic_give_the_result_of_one_graph(
+    spark: "SparkSession", broker: LocalBroker, tmp_path: Path, kill_points: list[str]
 ) -> None:
-    topic, to = f"readings{uuid4().hex[:8]}", f"panes{uuid4().hex[:8]}"
+    topic, panes_topic = f"readings{uuid4().hex[:8]}", f"panes{uuid4().hex[:8]}"
     broker.create_topic(topic, 1)
-    broker.create_topic(to, 2)
-    writing = StreamRunner(first(topic, to), spark, broker, tmp_path / "first")
-    reading = StreamRunner(over_panes(to, f"second_{topic}"), spark, broker, tmp_path / "second")
-    whole = StreamRunner(in_one(first(topic, to), f"whole_{topic}"), spark, broker, tmp_path / "whole")
-    sent = sorted(make_readings(300, seed=9), key=lambda reading: reading["at"] // 20_000)
-    for number, when in enumerate(("before", "after"), start=1):
+    broker.create_topic(panes_topic, 2)
+    writer = StreamRunner(build_first_plan(topic, panes_topic), spark, broker, tmp_path / "first")
+    reader = StreamRunner(
+        build_second_plan(panes_topic, f"second_{topic}"), spark, broker, tmp_path / "second"
+    )
+    single_graph = StreamRunner(
+        build_single_plan(build_first_plan(topic, panes_topic), f"whole_{topic}"),
+        spark,
+        broker,
+        tmp_path / "whole",
+    )
+    sent = sorted(make_readings(300, seed=9), key=lambda reader: reader["at"] // 20_000)
+    for number, kill_at in enumerate(("before", "after"), start=1):
         send(broker, topic, sent[(number - 1) * 150 : number * 150])
-        kill.append(when)
-        with pytest.raises(OSError, match="the machine went away"):
-            writing.run_until_read(number * 150)
-        writing.run_until_read(number * 150)
-        panes = committed(broker, to)
-        reading.run_until_read(len(panes))
-    whole.run_until_read(300)
+        kill_points.append(kill_at)
+        with pytest.raises(OSError, match="the machine failed"):
+            writer.run_until_read(number * 150)
+        writer.run_until_read(number * 150)
+        panes = read_committed(broker, panes_topic)
+        reader.run_until_read(len(panes))
+    single_graph.run_until_read(300)
     rows = [row for row in panes if row["kind"] != "watermark"]
-    found = writing.table(f"panes/first_{topic}")
-    written = query_duckdb(f"SELECT {', '.join(SAME)} FROM found", found=found)
-    assert sorted((tuple(row[name] for name in SAME) for row in rows), key=repr) == sorted(written, key=repr)
+    found = writer.table(f"panes/first_{topic}")
+    written = query_duckdb(f"SELECT {', '.join(COMPARED_COLUMNS)} FROM found", found=found)
+    assert sorted((tuple(row[name] for name in COMPARED_COLUMNS) for row in rows), key=repr) == sorted(
+        written, key=repr
+    )
     assert len({(row["device"], row["partition"]) for row in rows}) == len({row["device"] for row in rows})
-    in_two, in_one_graph = (run.table(f"latest/{run.plan.name}") for run in (reading, whole))
-    assert query_duckdb(FOUND, found=in_two) == query_duckdb(FOUND, found=in_one_graph)
+    through_topic, in_single_graph = (run.table(f"latest/{run.plan.name}") for run in (reader, single_graph))
+    assert query_duckdb(RESULT_QUERY, found=through_topic) == query_duckdb(
+        RESULT_QUERY, found=in_single_graph
+    )

@@ -1,4 +1,4 @@
-"""Columns that Spark does not send because they follow from others: what is fetched is as if it had sent them."""
+"""Spark does not send columns that follow from others; fetched tables have them."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -27,55 +27,59 @@ pytestmark = pytest.mark.spark
 FIRST = {"_topic": "t", "_partition": 0, "_offset": 1}
 
 
-def in_order(ahead: int | None = None) -> Plan:
+def build_ordered_plan(max_future_skew: int | None = None) -> Plan:
     plan = replace(IN_ORDER, stages=(replace(IN_ORDER.only_stage, trigger=Default()),))
     source = replace(
-        plan.sources[0], watermark=WatermarkStrategy(max_out_of_orderness=0, max_future_skew=ahead)
+        plan.sources[0], watermark=WatermarkStrategy(max_out_of_orderness=0, max_future_skew=max_future_skew)
     )
     return add_checks(replace(plan, sources=(source,)), KNOWN)
 
 
 @pytest.mark.parametrize(
-    ("ahead", "repeats", "left_out"),
+    ("max_future_skew", "duplicate_count", "expected"),
     [
         (None, 0, {"_topic", "_counted", "_newest"}),
         (None, 1, {"_topic", "_counted"}),
         (5, 0, {"_topic", "_counted"}),
     ],
-    ids=["records", "with a repeat", "with a record too far ahead"],
+    ids=["records", "with a duplicate", "with a max future skew"],
 )
-def test_what_follows_from_other_columns_is_not_sent_and_is_there(
-    spark: "SparkSession", ahead: int | None, repeats: int, left_out: set[str]
+def test_derived_columns_are_not_sent_but_restored(
+    spark: "SparkSession", max_future_skew: int | None, duplicate_count: int, expected: set[str]
 ) -> None:
-    known = pa.Table.from_pylist([FIRST][:repeats], DUPLICATES_SCHEMA)
-    read = make_batch_input(spark, in_order(ahead), RECORDS).drop_duplicates(known)
+    duplicates = pa.Table.from_pylist([FIRST][:duplicate_count], DUPLICATES_SCHEMA)
+    read = make_batch_input(spark, build_ordered_plan(max_future_skew), RECORDS).drop_duplicates(duplicates)
     records = read.load()
-    whole = aggregate_partials(records, read.stage).toArrow()
+    computed = aggregate_partials(records, read.stage).toArrow()
     found = read.compute_partials()
-    again = read.duplicates is not None
+    has_duplicates = read.duplicates is not None
     assert (
-        set(find_derived_columns(read.stage, read.sources, {"t"}, records.columns, has_duplicates=again))
-        == left_out
+        set(
+            find_derived_columns(
+                read.stage, read.sources, {"t"}, records.columns, has_duplicates=has_duplicates
+            )
+        )
+        == expected
     )
-    assert rows(found) == rows(whole)
+    assert sort_rows(found) == sort_rows(computed)
     assert found.num_rows == len(RECORDS)
 
 
-def test_of_counted_records_everything_is_sent(spark: "SparkSession") -> None:
+def test_counted_records_have_no_derived_columns(spark: "SparkSession") -> None:
     read = make_batch_input(spark, PLANS[0], RECORDS)
     assert (
         find_derived_columns(read.stage, read.sources, {"t"}, read.load().columns, has_duplicates=False) == {}
     )
 
 
-def test_of_several_topics_each_record_says_which_it_is_of(spark: "SparkSession") -> None:
-    read = make_batch_input(spark, in_order(), RECORDS)
-    missing = find_derived_columns(
+def test_the_topic_column_is_sent_for_several_topics(spark: "SparkSession") -> None:
+    read = make_batch_input(spark, build_ordered_plan(), RECORDS)
+    derived = find_derived_columns(
         read.stage, read.sources, {"t", "u"}, read.load().columns, has_duplicates=False
     )
-    assert set(missing) == {"_counted", "_newest"}
+    assert set(derived) == {"_counted", "_newest"}
 
 
-def rows(table: pa.Table) -> list[str]:
+def sort_rows(table: pa.Table) -> list[str]:
     names = sorted(table.column_names)
     return sorted(str(row) for row in table.select(names).to_pylist())

@@ -1,4 +1,4 @@
-"""Records at the edges of what a contract allows: each is counted where it belongs, and stops nothing else."""
+"""Records at the limits of a contract are counted or quarantined."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 YEAR_1, YEAR_9999 = -62_135_596_800_000, 253_402_300_799_999
-LONG_KEY = "k" * 990_000  # with the rest of the record about what a broker takes
-ODD: list[dict[str, Any]] = [
+LONG_KEY = "k" * 990_000  # close to the maximum record size of a broker
+VALID: list[dict[str, Any]] = [
     {"device": LONG_KEY, "at": 5, "temperature": 1.0},
     {"device": LONG_KEY, "at": 6, "temperature": 2.0},
     {"device": None, "at": 5, "temperature": 4.0},
@@ -32,43 +32,43 @@ ODD: list[dict[str, Any]] = [
     {"device": "last", "at": YEAR_9999, "temperature": 2.5},
     {"device": "before", "at": -1, "temperature": -0.0},
 ]
-BROKEN: list[dict[str, Any]] = [
+INVALID: list[dict[str, Any]] = [
     {"device": "a", "at": None, "temperature": 1.0},
     {"device": "a", "temperature": 1.0},
 ]
 
 
-def lenient(topic: str, window: Window) -> Plan:
-    """A plan whose contract asks for nothing."""
+def build_lenient_plan(topic: str, window: Window) -> Plan:
+    """Build a plan whose contract requires no field."""
     plan = build_plan(topic, window)
     columns = (Column("device", "STRING"), Column("at", "BIGINT"), Column("temperature", "DOUBLE"))
     return replace(plan, sources=(replace(plan.sources[0], columns=columns),))
 
 
 @pytest.mark.parametrize("window", [fixed("10 seconds"), Sessions(10_000)], ids=["fixed", "sessions"])
-def test_odd_records_are_in_windows_of_their_own(
+def test_edge_case_records_are_counted_in_their_windows(
     spark: "SparkSession", broker: LocalBroker, tmp_path: Path, window: Window
 ) -> None:
     topic = f"odd{uuid4().hex[:8]}"
     broker.create_topic(topic, 1)
-    runner = StreamRunner(lenient(topic, window), spark, broker, tmp_path)
-    send(broker, topic, [*ODD, *BROKEN])
-    runner.run_until_read(len(ODD) + len(BROKEN))
+    runner = StreamRunner(build_lenient_plan(topic, window), spark, broker, tmp_path)
+    send(broker, topic, [*VALID, *INVALID])
+    runner.run_until_read(len(VALID) + len(INVALID))
     found = query_duckdb(
         "SELECT md5(device), epoch_ms(window_start), n, measured, total FROM t ORDER BY ALL",
         t=runner.table(f"latest/{runner.plan.name}"),
     )
 
-    def begins(at: int) -> int:
+    def window_start(at: int) -> int:
         return at if isinstance(window, Sessions) else at - at % 10_000
 
     expected = [
-        ((LONG_KEY, begins(5)), (2, 2, 3.0)),
-        ((None, begins(5)), (2, 2, 12.0)),
-        (("", begins(5)), (1, 0, None)),
-        (("first", begins(YEAR_1)), (1, 1, 1.5)),
-        (("last", begins(YEAR_9999)), (1, 1, 2.5)),
-        (("before", begins(-1)), (1, 1, 0.0)),
+        ((LONG_KEY, window_start(5)), (2, 2, 3.0)),
+        ((None, window_start(5)), (2, 2, 12.0)),
+        (("", window_start(5)), (1, 0, None)),
+        (("first", window_start(YEAR_1)), (1, 1, 1.5)),
+        (("last", window_start(YEAR_9999)), (1, 1, 2.5)),
+        (("before", window_start(-1)), (1, 1, 0.0)),
     ]
     hashed = [(query_duckdb(f"SELECT md5({key!r})" if key is not None else "SELECT NULL")[0][0], at, *values)
               for (key, at), values in expected]  # fmt: skip

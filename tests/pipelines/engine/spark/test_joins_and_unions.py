@@ -1,4 +1,4 @@
-"""Joins, branches and unions from a real broker, in one pass, leave what DuckDB makes of the records."""
+"""Joins, branches and unions over Kafka match DuckDB, live and bounded."""
 
 from itertools import groupby
 from pathlib import Path
@@ -45,8 +45,8 @@ ROUNDS = 3
 Sent = dict[str, list[dict[str, Any]]]
 
 
-def contracts() -> tuple[Contract, Contract]:
-    """What was shown to users, and what they bought."""
+def make_contracts() -> tuple[Contract, Contract]:
+    """Return contracts of page views and of buys."""
     suffix = uuid4().hex[:8]
     common = (ContractField("user", "string", "Who."), ContractField("at", "timestamp", "When."))
     page, price = (
@@ -60,8 +60,8 @@ def contracts() -> tuple[Contract, Contract]:
     )
 
 
-def made(seed: int) -> list[Sent]:
-    """Records of both topics in a few rounds, without order, some with nulls."""
+def make_rounds(seed: int) -> list[Sent]:
+    """Return rounds of records of both topics, out of order, some with nulls."""
     random = Random(seed)
     rounds: list[Sent] = []
     for _ in range(ROUNDS):
@@ -86,61 +86,63 @@ def made(seed: int) -> list[Sent]:
     return rounds
 
 
-def all_of(rounds: list[Sent], name: str) -> pa.Table:
+def concat_rounds(rounds: list[Sent], name: str) -> pa.Table:
     return pa.Table.from_pylist([record for each in rounds for record in each[name]])
 
 
 def run_live(
-    runner: StreamRunner, topics: tuple[Contract, Contract], rounds: list[Sent], broken: int = 0
+    runner: StreamRunner, topics: tuple[Contract, Contract], rounds: list[Sent], invalid_records: int = 0
 ) -> None:
-    """Send every round, and let the stream read it before it is drained; the last record of views is no good."""
+    """Send the rounds one by one and run the stream after each; the first may have invalid records."""
     read_so_far = 0
     for number, each in enumerate(rounds):
-        bad = [b"broken"] * (broken if number == 0 else 0)
-        send(runner.broker, topics[0].topic, [*each["views"], *bad])
+        invalid = [b"broken"] * (invalid_records if number == 0 else 0)
+        send(runner.broker, topics[0].topic, [*each["views"], *invalid])
         send(runner.broker, topics[1].topic, each["buys"])
-        read_so_far += len(each["views"]) + len(each["buys"]) + len(bad)
+        read_so_far += len(each["views"]) + len(each["buys"]) + len(invalid)
         runner.run_until_read(read_so_far)
 
 
-def run_again_bounded(runner: StreamRunner, topics: tuple[Contract, Contract]) -> None:
+def run_plan_bounded(runner: StreamRunner, topics: tuple[Contract, Contract]) -> None:
     stored = UnionSource(
         tuple(
             TopicSource(runner.session, each.topic, BrokerAccess(runner.broker.bootstrap)) for each in topics
         )
     )
-    place = BoundedRunConfig(runner.folder / "bounded", runner.folder / "warehouse" / "runs", 100)
-    run_bounded(runner.plan, runner.session, stored, place, lambda: 1_000_000)
+    config = BoundedRunConfig(runner.folder / "bounded", runner.folder / "warehouse" / "runs", 100)
+    run_bounded(runner.plan, runner.session, stored, config, lambda: 1_000_000)
 
 
-def standing(log: pa.Table, columns: list[str]) -> list[tuple[Any, ...]]:
-    """What is left of a log of panes: one on time or final shows all rows of its window, others what differs."""
-    left: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+def materialize_rows(log: pa.Table, columns: list[str]) -> list[tuple[Any, ...]]:
+    """Return the rows that a log of panes leaves: on-time and final panes have all rows, others the changes."""
+    rows_by_window: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
     order = sorted(log.to_pylist(), key=lambda row: (row["batch_id"], str(row["user"]), row["window_start"]))
-    for (*place, _), told in groupby(order, lambda row: (row["user"], row["window_start"], row["batch_id"])):
-        shown, said = left.setdefault(tuple(place), []), list(told)
-        rows = {kind: [row for row in said if row["kind"] == kind] for kind in ("retract", "insert")}
-        taken_back, brought = ([values_of(row, columns) for row in rows[kind]] for kind in rows)
-        for values in taken_back:
-            shown.remove(values)
-        if shown and any(row["final"] or row["timing"] == "on_time" for row in rows["insert"]):
-            assert sorted(brought, key=repr) == sorted(shown, key=repr), (
-                "it shows others beside those that stand"
+    for (*window, _), changes in groupby(
+        order, lambda row: (row["user"], row["window_start"], row["batch_id"])
+    ):
+        current, pane_rows = rows_by_window.setdefault(tuple(window), []), list(changes)
+        by_kind = {kind: [row for row in pane_rows if row["kind"] == kind] for kind in ("retract", "insert")}
+        retracted, inserted = ([row_values(row, columns) for row in by_kind[kind]] for kind in by_kind)
+        for values in retracted:
+            current.remove(values)
+        if current and any(row["final"] or row["timing"] == "on_time" for row in by_kind["insert"]):
+            assert sorted(inserted, key=repr) == sorted(current, key=repr), (
+                "the pane differs from the current rows"
             )
         else:
-            shown += brought
-    return sorted((values for rows in left.values() for values in rows), key=repr)
+            current += inserted
+    return sorted((values for rows in rows_by_window.values() for values in rows), key=repr)
 
 
-def values_of(row: dict[str, Any], columns: list[str]) -> tuple[Any, ...]:
+def row_values(row: dict[str, Any], columns: list[str]) -> tuple[Any, ...]:
     return (row["user"], row["window_start"].timestamp() * 1000, *(row[name] for name in columns))
 
 
-def joins(views: Contract, buys: Contract) -> dict[str, Pipeline]:
-    """A join of each kind, over views of a page and all buys."""
-    seen, bought = read(views).filter("page is not null"), read(buys)
+def build_joins(views: Contract, buys: Contract) -> dict[str, Pipeline]:
+    """Build a join of each kind over views with a page and all buys."""
+    views_with_page, all_buys = read(views).filter("page is not null"), read(buys)
     return {
-        kind: join(seen, bought, by="user", how=kind, take=taken(kind))
+        kind: join(views_with_page, all_buys, by="user", how=kind, take=joined_columns(kind))
         .window(fixed("10 seconds"))
         .trigger(EACH, lateness="1000 days")
         .accumulation("retracting")
@@ -149,8 +151,8 @@ def joins(views: Contract, buys: Contract) -> dict[str, Pipeline]:
     }
 
 
-def taken(kind: str) -> list[str]:
-    """The columns of a joined row."""
+def joined_columns(kind: str) -> list[str]:
+    """Return the columns of a joined row."""
     return ["page", "tags"] if kind in ("semi", "anti") else ["page", "tags", "price"]
 
 
@@ -161,41 +163,45 @@ SELECT user, w::DOUBLE, {columns} FROM seen {kind} JOIN bought USING (user, w)
 """
 
 
-def test_every_kind_of_join_leaves_what_duckdb_joins_live_and_bounded_in_one_pass(
+def test_every_kind_of_join_matches_duckdb(
     spark: "SparkSession", broker: LocalBroker, tmp_path: Path
 ) -> None:
-    views, buys = contracts()
+    views, buys = make_contracts()
     for each in (views, buys):
         broker.create_topic(each.topic, 1)
-    first, *others = joins(views, buys).values()
+    first, *others = build_joins(views, buys).values()
     plan = first.also(*others).to_plan(f"joins_{views.topic}")
     runner = StreamRunner(plan, spark, broker, tmp_path)
-    rounds = made(seed=3)
-    run_live(runner, (views, buys), rounds, broken=1)
-    run_again_bounded(runner, (views, buys))
+    rounds = make_rounds(seed=3)
+    run_live(runner, (views, buys), rounds, invalid_records=1)
+    run_plan_bounded(runner, (views, buys))
     for kind in JOIN_KINDS:
-        columns = taken(kind)
+        columns = joined_columns(kind)
         query = JOINED.format(columns=", ".join(columns), kind=kind)
         expected = sorted(
-            query_duckdb(query, views=all_of(rounds, "views"), buys=all_of(rounds, "buys")), key=repr
+            query_duckdb(query, views=concat_rounds(rounds, "views"), buys=concat_rounds(rounds, "buys")),
+            key=repr,
         )
-        assert standing(runner.table(f"panes/{kind}_{views.topic}"), columns) == expected
-        assert standing(runner.table(f"runs/panes/{kind}_{views.topic}"), columns) == expected
-    unseen = sum(row["page"] is None for row in all_of(rounds, "views").to_pylist())
+        assert materialize_rows(runner.table(f"panes/{kind}_{views.topic}"), columns) == expected
+        assert materialize_rows(runner.table(f"runs/panes/{kind}_{views.topic}"), columns) == expected
+    views_without_page = sum(row["page"] is None for row in concat_rounds(rounds, "views").to_pylist())
     sums = "SELECT topic, sum(read), sum(folded), sum(quarantined), sum(filtered) FROM told GROUP BY 1 ORDER BY 1"
-    account = [(buys.topic, 120, 120, 0, 0), (views.topic, 121, 120 - unseen, 1, unseen)]
-    beside = [f"ledger/{plan.name}.{stage.name}" for stage in plan.source_stages[1:]]
-    for ledger in (f"ledger/{plan.name}", *beside):
+    account = [
+        (buys.topic, 120, 120, 0, 0),
+        (views.topic, 121, 120 - views_without_page, 1, views_without_page),
+    ]
+    other_ledgers = [f"ledger/{plan.name}.{stage.name}" for stage in plan.source_stages[1:]]
+    for ledger in (f"ledger/{plan.name}", *other_ledgers):
         assert query_duckdb(sums, told=runner.table(ledger)) == account
 
 
-def letters(row: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row for each user that is named in a view: itself, and once more in capitals."""
+def two_rows_per_view(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return two rows for a view: the user, and the user in capitals."""
     return [{"who": row["user"], "what": "view"}, {"who": row["user"].upper(), "what": "view"}]
 
 
-def priced(row: dict[str, Any]) -> dict[str, Any]:
-    """A buy under the name of its user, in capitals."""
+def to_buy(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a buy with its user in capitals."""
     return {"who": row["user"].upper(), "what": "buy"}
 
 
@@ -206,47 +212,54 @@ CHEAP = """
 WITH placed AS (SELECT price, unnest(["at" - "at" % 10000, "at" - "at" % 10000 - 10000]) AS w FROM buys)
 SELECT price, w, count(1) FROM placed WHERE price <= 3 OR price IS NULL GROUP BY 1, 2
 """
-NAMED = """
+BY_NAME = """
 WITH every AS (SELECT user AS who, false AS bought FROM views UNION ALL SELECT upper(user), false FROM views
 UNION ALL SELECT upper(user), true FROM buys)
 SELECT who, count(1), count_if(bought) FROM every GROUP BY 1
 """
-WORDS = {"who": "STRING", "what": "STRING"}
+USER_COLUMNS = {"who": "STRING", "what": "STRING"}
 
 
-def test_branches_keys_and_a_union_share_one_pass_and_meet_in_a_later_stage(
+def test_branches_and_a_union_in_one_pass_match_duckdb(
     spark: "SparkSession", broker: LocalBroker, tmp_path: Path
 ) -> None:
-    views, buys = contracts()
+    views, buys = make_contracts()
     for each in (views, buys):
         broker.create_topic(each.topic, 1)
-    dear, cheap = read(buys).branches("price > 3")
+    expensive, cheap = read(buys).branches("price > 3")
     late = {"lateness": "1000 days"}
-    by_user = dear.key("user").aggregate(paid=sum_("price")).window(fixed("10 seconds")).trigger(EACH, **late)
+    by_user = (
+        expensive.key("user").aggregate(paid=sum_("price")).window(fixed("10 seconds")).trigger(EACH, **late)
+    )
     by_price = (
         cheap.key("price")
         .aggregate(n=count(), first=top(1, "user"))
         .window(sliding("20 seconds", "10 seconds"))
     )
-    both = union(read(views).flat_map(letters, returns=WORDS), read(buys).map(priced, returns=WORDS))
-    named = both.key("who").aggregate(n=count(), buys=of(buys.topic, count("what"))).window(fixed("1 minute"))
-    dearest = (
+    everyone = union(
+        read(views).flat_map(two_rows_per_view, returns=USER_COLUMNS),
+        read(buys).map(to_buy, returns=USER_COLUMNS),
+    )
+    by_name = (
+        everyone.key("who").aggregate(n=count(), buys=of(buys.topic, count("what"))).window(fixed("1 minute"))
+    )
+    expensive_totals = (
         by_user.accumulation("retracting").write("dear").then().aggregate(users=count(), paid=sum_("paid"))
     )
     plan = (
-        dearest.trigger(EACH).write("dearest")
-        .also(by_price.trigger(EACH, **late).write("cheap"), named.trigger(EACH, **late).write("named"))
+        expensive_totals.trigger(EACH).write("dearest")
+        .also(by_price.trigger(EACH, **late).write("cheap"), by_name.trigger(EACH, **late).write("named"))
         .to_plan(f"branches_{views.topic}")
     )  # fmt: skip
     runner = StreamRunner(plan, spark, broker, tmp_path)
-    rounds = made(seed=5)
+    rounds = make_rounds(seed=5)
     run_live(runner, (views, buys), rounds)
-    run_again_bounded(runner, (views, buys))
-    tables = {"views": all_of(rounds, "views"), "buys": all_of(rounds, "buys")}
+    run_plan_bounded(runner, (views, buys))
+    tables = {"views": concat_rounds(rounds, "views"), "buys": concat_rounds(rounds, "buys")}
     answers = {
         "dearest": ("epoch_ms(window_start), users, paid", DEAREST),
         "cheap": ("price, epoch_ms(window_start), n", CHEAP),
-        "named": ("who, n, buys", NAMED),
+        "named": ("who, n, buys", BY_NAME),
     }
     for name, (columns, query) in answers.items():
         expected = query_duckdb(f"SELECT * FROM ({query}) ORDER BY ALL", **tables)
@@ -256,7 +269,7 @@ def test_branches_keys_and_a_union_share_one_pass_and_meet_in_a_later_stage(
     totals = "SELECT sum(read), sum(folded), sum(filtered) FROM told"
     paid = sum(1 for row in tables["buys"].to_pylist() if (row["price"] or 0) > 3)
     assert query_duckdb(totals, told=runner.table(f"ledger/{plan.name}.cheap")) == [(120, 120 - paid, paid)]
-    # What the first stage does not read is accounted for by the first that does.
+    # Records that the first stage does not read are in the ledger of the first stage that reads them.
     assert query_duckdb(totals, told=runner.table(f"ledger/{plan.name}")) == [(240, 120 + paid, 120 - paid)]
 
 
@@ -272,36 +285,36 @@ ON views.user = bought.user AND views."at" >= bought."at"
 """
 
 
-def test_near_and_newest_partners_are_those_that_duckdb_finds_and_who_came_late_is_told(
+def test_interval_and_as_of_joins_match_duckdb_and_report_late_records(
     spark: "SparkSession", broker: LocalBroker, tmp_path: Path
 ) -> None:
-    views, buys = contracts()
+    views, buys = make_contracts()
     for each in (views, buys):
         broker.create_topic(each.topic, 1)
     near = join(read(views), read(buys), by="user", how="full", take=["page", "price"])
-    priced = join(
+    views_with_price = join(
         read(views), read(buys).filter("price is not null"), by="user", how="left", take=["page", "price"]
     )
     plan = (
         near.window(between("1 second", "5 seconds")).trigger(lateness="1 hour").write("near", mode="log")
-        .also(priced.window(as_of()).trigger(lateness="1 hour").write("newest", mode="log"))
+        .also(views_with_price.window(as_of()).trigger(lateness="1 hour").write("newest", mode="log"))
         .to_plan(f"pairs_{views.topic}")
     )  # fmt: skip
     runner = StreamRunner(plan, spark, broker, tmp_path)
-    rounds = made(seed=9)
+    rounds = make_rounds(seed=9)
     run_live(runner, (views, buys), rounds)
-    # So far ahead that all of this is over, and a view that is behind it.
+    # Records far ahead close all windows; the next view is late.
     hour = 3_600_000
-    ahead: Sent = {
+    far_ahead: Sent = {
         "views": [{"user": "z", "at": 9 * hour, "page": "x"}],
         "buys": [{"user": "q", "at": 9 * hour}],
     }
     late: Sent = {"views": [{"user": "a", "at": 8, "page": "late"}], "buys": []}
-    for number, each in enumerate((ahead, late)):
+    for number, each in enumerate((far_ahead, late)):
         send(broker, views.topic, each["views"])
         send(broker, buys.topic, each["buys"])
         runner.run_until_read(242 + number)
-    tables = {"views": all_of(rounds, "views"), "buys": all_of(rounds, "buys")}
+    tables = {"views": concat_rounds(rounds, "views"), "buys": concat_rounds(rounds, "buys")}
     before = "SELECT user, page, price FROM found WHERE window_start < '1970-01-01 01:00:00Z' ORDER BY ALL"
     for name, query in (("near", NEAR), ("newest", NEWEST)):
         expected = query_duckdb(f"SELECT * FROM ({query}) ORDER BY ALL", **tables)
@@ -310,9 +323,9 @@ def test_near_and_newest_partners_are_those_that_duckdb_finds_and_who_came_late_
         assert runner.table(table).select(["offset", "user", "reason"]).to_pylist() == [
             {"offset": 121, "user": "a", "reason": "closed"}
         ]
-    run_again_bounded(runner, (views, buys))
-    everything = {name: all_of([*rounds, ahead, late], name) for name in ("views", "buys")}
+    run_plan_bounded(runner, (views, buys))
+    everything = {name: concat_rounds([*rounds, far_ahead, late], name) for name in ("views", "buys")}
     for name, query in (("near", NEAR), ("newest", NEWEST)):
         expected = query_duckdb(f"SELECT * FROM ({query}) ORDER BY ALL", **everything)
-        whole = runner.table(f"runs/panes/{name}")
-        assert query_duckdb("SELECT user, page, price FROM found ORDER BY ALL", found=whole) == expected
+        bounded = runner.table(f"runs/panes/{name}")
+        assert query_duckdb("SELECT user, page, price FROM found ORDER BY ALL", found=bounded) == expected

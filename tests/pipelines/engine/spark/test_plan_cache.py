@@ -42,16 +42,16 @@ class CachedTransform:
         return result
 
 
-def counts(records: "DataFrame") -> "DataFrame":
+def sum_offsets(records: "DataFrame") -> "DataFrame":
     return records.selectExpr("offset % 3 AS third", "offset").coalesce(1).groupBy("third").sum("offset")
 
 
-def rows(frame: "DataFrame") -> list[tuple[object, ...]]:
+def sort_rows(frame: "DataFrame") -> list[tuple[object, ...]]:
     return sorted(tuple(row) for row in frame.collect())
 
 
-def batches(spark: "SparkSession") -> "list[DataFrame]":
-    """Records of one query, cut into batches: their columns are the same ones."""
+def make_batches(spark: "SparkSession") -> "list[DataFrame]":
+    """Return batches of one query, which share their columns."""
     arrived = "timestamp '2026-01-01' AS timestamp"
     fields = "'id', id, 'device', 'd' || id % 2, 'site', 's', 'at', id * 1000, 'temperature', id / 10"
     value = f"encode(to_json(named_struct({fields})), 'utf-8') AS value"
@@ -71,9 +71,9 @@ def batches(spark: "SparkSession") -> "list[DataFrame]":
 
 
 def test_later_batches_match_a_fresh_plan_and_reuse_the_first(spark: "SparkSession") -> None:
-    cached = CachedTransform(counts)
-    for records in batches(spark):
-        assert rows(cached.apply(records, "counts")) == rows(counts(records))
+    cached = CachedTransform(sum_offsets)
+    for records in make_batches(spark):
+        assert sort_rows(cached.apply(records, "counts")) == sort_rows(sum_offsets(records))
     assert cached.calls == 1
 
 
@@ -91,7 +91,7 @@ def test_partials_of_later_batches_match_a_fresh_plan(spark: "SparkSession", win
         table = SparkBatchInput(records, sources, stage, number, ranges, plan_cache=cache).compute_partials()
         return sorted(table.to_pylist(), key=str)
 
-    for number, records in enumerate(batches(spark)):
+    for number, records in enumerate(make_batches(spark)):
         assert (
             compute_rows(records, number, shared_cache)
             == compute_rows(records, number, AnalyzedPlanCache())
@@ -100,20 +100,20 @@ def test_partials_of_later_batches_match_a_fresh_plan(spark: "SparkSession", win
 
 
 def test_another_key_and_a_restarted_query_are_analyzed_again(spark: "SparkSession") -> None:
-    cached = CachedTransform(counts)
-    first, second, _ = batches(spark)
-    anew, *_ = batches(spark)
-    for records, name in ((first, "counts"), (second, "others"), (anew, "counts")):
-        assert rows(cached.apply(records, name)) == rows(counts(records))
+    cached = CachedTransform(sum_offsets)
+    first, second, _ = make_batches(spark)
+    restarted, *_ = make_batches(spark)
+    for records, name in ((first, "counts"), (second, "others"), (restarted, "counts")):
+        assert sort_rows(cached.apply(records, name)) == sort_rows(sum_offsets(records))
     assert cached.calls == 3
 
 
 def test_a_plan_that_reads_other_data_is_not_reused(spark: "SparkSession") -> None:
     other_data = iter([["a"], ["b"], ["c"]])
 
-    def joined(records: "DataFrame") -> "DataFrame":
+    def join_other_data(records: "DataFrame") -> "DataFrame":
         return records.select("offset").crossJoin(spark.createDataFrame([next(other_data)], "word STRING"))
 
-    cached = CachedTransform(joined)
-    words = [{row["word"] for row in cached.apply(each, "joined").collect()} for each in batches(spark)]
+    cached = CachedTransform(join_other_data)
+    words = [{row["word"] for row in cached.apply(each, "joined").collect()} for each in make_batches(spark)]
     assert words == [{"a"}, {"b"}, {"c"}]
