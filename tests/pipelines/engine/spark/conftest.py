@@ -18,7 +18,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory, spark_jar_paths: list[Path])
     config = SparkSessionConfig(
         jars=spark_jar_paths,
         directory=tmp_path_factory.mktemp("spark"),
-        driver_memory="2g",  # with one, collecting what many tests leave takes a tenth of the time
+        driver_memory="2g",  # with 1g, garbage collection between tests takes a tenth of the time
         java_home=find_java().home,
     )
     session = open_spark_session(config)

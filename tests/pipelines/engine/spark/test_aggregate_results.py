@@ -1,4 +1,4 @@
-"""From a real broker to Delta: every aggregate in one table, across a restart, and records that came twice."""
+"""Every aggregate over Kafka matches the reference, with retractions, restarts and duplicates."""
 
 import random
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 SIZE = 10_000
-HOUR = 3_600_000
+HOUR_MS = 3_600_000
 COLUMNS = (
     Column("id", "STRING"),
     Column("device", "STRING", required=True),
@@ -66,7 +66,7 @@ COLUMNS = (
     Column("price", "DECIMAL(10,2)"),
 )
 FIELDS = ("steps", "heat", "mood", "awake", "price")
-OF_EACH = {
+PER_FIELD = {
     "present": count,
     "least": min_,
     "most": max_,
@@ -77,7 +77,7 @@ OF_EACH = {
 }
 AGGREGATES: dict[str, Aggregate] = {
     "n": count(),
-    **{f"{name}_{field}": make(field) for name, make in OF_EACH.items() for field in FIELDS},
+    **{f"{name}_{field}": make(field) for name, make in PER_FIELD.items() for field in FIELDS},
     **{f"total_{field}": sum_(field) for field in ("steps", "heat", "price")},
     "average": mean("heat"),
     "arrived_first": first("mood", order="arrival"),
@@ -93,7 +93,9 @@ AGGREGATES: dict[str, Aggregate] = {
 }
 
 
-def plan_over(topic: str, aggregates: dict[str, Aggregate], again: Deduplication | None = None) -> Plan:
+def build_plan(
+    topic: str, aggregates: dict[str, Aggregate], deduplication: Deduplication | None = None
+) -> Plan:
     name = f"by_{topic}"
     stage = Stage(
         name,
@@ -107,32 +109,34 @@ def plan_over(topic: str, aggregates: dict[str, Aggregate], again: Deduplication
         sinks=(LatestValues(name), PaneLog(name)),
     )
     source = PlanSource(
-        topic, TopicOrigin(topic), COLUMNS, "at", WatermarkStrategy(max_out_of_orderness=1000), again
+        topic, TopicOrigin(topic), COLUMNS, "at", WatermarkStrategy(max_out_of_orderness=1000), deduplication
     )
     return Plan(name, (source,), (stage,))
 
 
-def sent(many: int, seed: int) -> list[dict[str, Any]]:
+def make_records(record_count: int, seed: int) -> list[dict[str, Any]]:
     """Doubles are halves, infinite or none at all, so that sums are exact."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     return [
         {
-            "id": chance.choice([None, f"id{chance.randrange(many)}"]),
-            "device": f"d{chance.randrange(5)}",
-            "at": chance.randrange(60_000),
-            "steps": chance.choice([None, chance.randrange(-50, 50)]),
-            "heat": chance.choice([None, "NaN", "Infinity", chance.randrange(80) / 2]),
-            "mood": chance.choice([None, "", "calm", "älter", "b"]),
-            "awake": chance.choice([None, True, False]),
-            "price": chance.choice([None, chance.randrange(10_000) / 4]),
+            "id": rng.choice([None, f"id{rng.randrange(record_count)}"]),
+            "device": f"d{rng.randrange(5)}",
+            "at": rng.randrange(60_000),
+            "steps": rng.choice([None, rng.randrange(-50, 50)]),
+            "heat": rng.choice([None, "NaN", "Infinity", rng.randrange(80) / 2]),
+            "mood": rng.choice([None, "", "calm", "älter", "b"]),
+            "awake": rng.choice([None, True, False]),
+            "price": rng.choice([None, rng.randrange(10_000) / 4]),
         }
-        for _ in range(many)
+        for _ in range(record_count)
     ]
 
 
-def elements(partition: int, records: Sequence[dict[str, Any]]) -> list[tuple[tuple[str, int], StageElement]]:
-    """Records as the reference takes them, each with its device and window."""
-    found = []
+def to_elements(
+    partition: int, records: Sequence[dict[str, Any]]
+) -> list[tuple[tuple[str, int], StageElement]]:
+    """Convert records to elements of the reference, each with its device and window."""
+    rows_by_window = []
     for offset, record in enumerate(records):
         heat, price = record["heat"], record["price"]
         typed = {
@@ -140,12 +144,12 @@ def elements(partition: int, records: Sequence[dict[str, Any]]) -> list[tuple[tu
             "price": None if price is None else Decimal(str(price)).quantize(Decimal("0.01")),
         }
         element = StageElement((), record["at"], ("topic", partition, offset), record | typed)
-        found.append(((record["device"], record["at"] // SIZE * SIZE), element))
-    return found
+        rows_by_window.append(((record["device"], record["at"] // SIZE * SIZE), element))
+    return rows_by_window
 
 
-def expected(of: Aggregate, some: list[StageElement]) -> Any:
-    return canonicalize(compute_aggregate(of, some))
+def compute_expected(of: Aggregate, window_elements: list[StageElement]) -> Any:
+    return canonicalize(compute_aggregate(of, window_elements))
 
 
 @pytest.fixture
@@ -155,66 +159,72 @@ def topic(broker: LocalBroker) -> str:
     return name
 
 
-def test_every_aggregate_says_what_the_reference_says(
+def test_every_aggregate_matches_the_reference(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
-    runner = StreamRunner(plan_over(topic, AGGREGATES), spark, broker, tmp_path)
-    one, other, later = sent(200, seed=1), sent(150, seed=2), sent(100, seed=3)
-    send(broker, topic, one)
-    send(broker, topic, other, partition=1)
+    runner = StreamRunner(build_plan(topic, AGGREGATES), spark, broker, tmp_path)
+    first_records, second_records, third_records = (
+        make_records(200, seed=1),
+        make_records(150, seed=2),
+        make_records(100, seed=3),
+    )
+    send(broker, topic, first_records)
+    send(broker, topic, second_records, partition=1)
     runner.run_until_read(350)
-    send(broker, topic, later, partition=1)
+    send(broker, topic, third_records, partition=1)
     runner.run_until_read(450)
-    placed = [*elements(0, one), *elements(1, [*other, *later])]
+    elements = [*to_elements(0, first_records), *to_elements(1, [*second_records, *third_records])]
     rows = runner.table(f"latest/{runner.plan.name}").to_pylist()
-    found = {(row["device"], round(row["window_start"].timestamp() * 1000)): row for row in rows}
-    assert len(found) == len(rows)
-    assert found.keys() == {place for place, _ in placed}
-    for place, row in found.items():
-        some = [element for where, element in placed if where == place]
-        said = {column: canonicalize(row[column]) for column in AGGREGATES}
-        assert said == {column: expected(of, some) for column, of in AGGREGATES.items()}, place
+    rows_by_window = {(row["device"], round(row["window_start"].timestamp() * 1000)): row for row in rows}
+    assert len(rows_by_window) == len(rows)
+    assert rows_by_window.keys() == {window for window, _ in elements}
+    for window, row in rows_by_window.items():
+        window_elements = [element for element_window, element in elements if element_window == window]
+        values = {column: canonicalize(row[column]) for column in AGGREGATES}
+        assert values == {
+            column: compute_expected(of, window_elements) for column, of in AGGREGATES.items()
+        }, window
 
 
-def test_what_was_shown_is_taken_back_as_it_was(
+def test_retractions_repeat_the_inserted_values(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
-    runner = StreamRunner(plan_over(topic, AGGREGATES), spark, broker, tmp_path)
-    first_part, second_part = sent(120, seed=4), sent(120, seed=5)
+    runner = StreamRunner(build_plan(topic, AGGREGATES), spark, broker, tmp_path)
+    first_part, second_part = make_records(120, seed=4), make_records(120, seed=5)
     send(broker, topic, first_part)
     runner.run_until_read(120)
     send(broker, topic, second_part)
     runner.run_until_read(240)
     log = runner.table(f"panes/{runner.plan.name}").to_pylist()
-    shown = {}
+    current = {}
     for row in sorted(log, key=lambda row: (row["batch_id"], row["kind"] == "insert")):
-        place = (row["device"], row["window_start"])
-        said = [canonicalize(row[column]) for column in AGGREGATES]
+        window = (row["device"], row["window_start"])
+        values = [canonicalize(row[column]) for column in AGGREGATES]
         if row["kind"] == "retract":
-            assert shown.pop(place) == said
+            assert current.pop(window) == values
         else:
-            assert place not in shown
-            shown[place] = said
+            assert window not in current
+            current[window] = values
     assert any(row["kind"] == "retract" for row in log)
 
 
-def test_a_record_that_comes_again_is_counted_once(
+def test_duplicates_are_counted_once(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
-    """By id and device, over both partitions and across a restart; without an id nothing is a repeat."""
-    again = Deduplication(("id", "device"), HOUR)
+    """Duplicates have the same id and device, in any partition; records without an id are never duplicates."""
+    deduplication = Deduplication(("id", "device"), HOUR_MS)
     aggregates: dict[str, Aggregate] = {"n": count(), "total": sum_("steps")}
-    runner = StreamRunner(plan_over(topic, aggregates, again), spark, broker, tmp_path)
-    one, other = sent(150, seed=6), sent(150, seed=7)
-    send(broker, topic, one)
-    send(broker, topic, [b"broken", *one[:40]], partition=1)
+    runner = StreamRunner(build_plan(topic, aggregates, deduplication), spark, broker, tmp_path)
+    first_records, second_records = make_records(150, seed=6), make_records(150, seed=7)
+    send(broker, topic, first_records)
+    send(broker, topic, [b"broken", *first_records[:40]], partition=1)
     runner.run_until_read(191)
-    send(broker, topic, [*other, *one])
+    send(broker, topic, [*second_records, *first_records])
     runner.run_until_read(491)
-    kept = pa.Table.from_pylist(
+    arrived = pa.Table.from_pylist(
         [
             {**{name: record[name] for name in ("id", "device", "at", "steps")}, "number": number}
-            for number, record in enumerate(as_they_came(runner, one, other))
+            for number, record in enumerate(records_in_arrival_order(runner, first_records, second_records))
         ]
     )
     numbered = "SELECT *, row_number() OVER (PARTITION BY id, device ORDER BY number) AS nth FROM kept"
@@ -223,27 +233,27 @@ def test_a_record_that_comes_again_is_counted_once(
         SELECT device, "at" - "at" % {SIZE} AS begins, count(1), sum(steps)
         FROM ({numbered}) WHERE id IS NULL OR nth = 1 GROUP BY ALL ORDER BY ALL
         """,
-        kept=kept,
+        kept=arrived,
     )
     latest = runner.table(f"latest/{runner.plan.name}")
-    found = "SELECT device, epoch_ms(window_start), n, total FROM latest ORDER BY ALL"
-    assert query_duckdb(found, latest=latest) == answer
+    rows_by_window = "SELECT device, epoch_ms(window_start), n, total FROM latest ORDER BY ALL"
+    assert query_duckdb(rows_by_window, latest=latest) == answer
     counted = sum(row[2] for row in answer)
     assert sum_accounts(runner, "read", "folded", "quarantined", "duplicate") == [
         (491, counted, 1, 490 - counted)
     ]
 
 
-def as_they_came(
-    runner: StreamRunner, one: list[dict[str, Any]], other: list[dict[str, Any]]
+def records_in_arrival_order(
+    runner: StreamRunner, first_records: list[dict[str, Any]], second_records: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """All good records in the order of their batches, then of partition and offset."""
-    contents = {0: [*one, *other, *one], 1: [None, *one[:40]]}
+    """List all valid records by batch, partition and offset."""
+    contents = {0: [*first_records, *second_records, *first_records], 1: [None, *first_records[:40]]}
     rows = runner.table(f"ledger/{runner.plan.name}").to_pylist()
-    found = []
+    rows_by_window = []
     for row in sorted(rows, key=lambda row: (row["batch_id"], row["partition"])):
         for offset in range(row["start"], row["end"]):
             record = contents[row["partition"]][offset]
             if record is not None:
-                found.append(record)
-    return found
+                rows_by_window.append(record)
+    return rows_by_window

@@ -1,32 +1,32 @@
-"""What one's own combiner is asked: about groups of good records, and no others."""
+"""User combiners are called only with groups of valid records."""
 
 import pyarrow as pa
 import pytest
 
 from penstock.engine.spark.aggregate.arrow_finish import make_batch_finisher
 
-BAD = 13
+INVALID_VALUE = 13
 
 
-def doubled(groups: pa.Array) -> pa.Array:
-    assert len(groups), "nobody is asked about nothing"
-    assert BAD not in groups.to_pylist(), "nobody should have asked"
+def double_values(groups: pa.Array) -> pa.Array:
+    assert len(groups), "called without groups"
+    assert INVALID_VALUE not in groups.to_pylist(), "called with a quarantined group"
     return pa.array([2 * value for value in groups.to_pylist()], pa.int64())
 
 
 @pytest.mark.parametrize(
-    ("own", "aside", "made"),
+    ("values", "fates", "expected"),
     [
         ([1, 2, 3], [None, None, None], [2, 4, 6]),
-        ([1, BAD, 3], [None, "quarantined", None], [2, None, 6]),
-        ([BAD, BAD], ["quarantined", "quarantined"], [None, None]),
+        ([1, INVALID_VALUE, 3], [None, "quarantined", None], [2, None, 6]),
+        ([INVALID_VALUE, INVALID_VALUE], ["quarantined", "quarantined"], [None, None]),
         ([], [], []),
     ],
 )
-def test_groups_that_are_set_aside_are_left_out(
-    own: list[int], aside: list[str | None], made: list[int | None]
+def test_quarantined_groups_are_left_out(
+    values: list[int], fates: list[str | None], expected: list[int | None]
 ) -> None:
-    batch = pa.record_batch({"_fate": pa.array(aside, pa.string()), "own": pa.array(own, pa.int64())})
-    (found,) = make_batch_finisher({"own": (doubled, pa.int64())})([batch])
-    assert found.column("own").to_pylist() == made
-    assert found.column("_fate").to_pylist() == aside
+    batch = pa.record_batch({"_fate": pa.array(fates, pa.string()), "own": pa.array(values, pa.int64())})
+    (finished,) = make_batch_finisher({"own": (double_values, pa.int64())})([batch])
+    assert finished.column("own").to_pylist() == expected
+    assert finished.column("_fate").to_pylist() == fates

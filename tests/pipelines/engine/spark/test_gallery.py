@@ -1,4 +1,4 @@
-"""A demonstration made anew gives the picture and the page that are committed, byte for byte."""
+"""A new demo run writes the committed picture and page, byte for byte."""
 
 import re
 from pathlib import Path
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 GALLERY = Path("pipelines/docs/gallery")
 NAME = "running_avg"
-"""One of few batches: all are made in the same way."""
+"""A demo with few batches; all are made in the same way."""
 
 
 @pytest.mark.spark
 @pytest.mark.kafka
-def test_a_picture_made_anew_is_the_one_in_the_gallery(
+def test_a_new_demo_run_writes_the_committed_files(
     spark: "SparkSession", broker: LocalBroker, tmp_path: Path
 ) -> None:
-    ran = run_demo(NAME, spark, broker.bootstrap, tmp_path / "run", lambda _: None)
-    shown = write_demo_files(ran, tmp_path / "made")
-    assert shown.picture.read_text("utf-8") == (GALLERY / f"{NAME}.svg").read_text("utf-8")
-    assert shown.page.read_text("utf-8") == (GALLERY / f"{NAME}.md").read_text("utf-8")
-    classes = set(re.findall(r'class="(\w+)"', shown.picture.read_text("utf-8")))
+    demo = run_demo(NAME, spark, broker.bootstrap, tmp_path / "run", lambda _: None)
+    files = write_demo_files(demo, tmp_path / "made")
+    assert files.picture.read_text("utf-8") == (GALLERY / f"{NAME}.svg").read_text("utf-8")
+    assert files.page.read_text("utf-8") == (GALLERY / f"{NAME}.md").read_text("utf-8")
+    classes = set(re.findall(r'class="(\w+)"', files.picture.read_text("utf-8")))
     assert classes >= {"early", "watermark", "record", "ideal"}

@@ -1,4 +1,4 @@
-"""From a real broker through Spark to Delta: every table compared with an answer computed another way."""
+"""A live stream from Kafka to Delta: every table matches DuckDB."""
 
 import random
 from dataclasses import replace
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 FOREVER = 10**14
 TEN_SECONDS = '["at" - "at" % 10000]'
-"""Where the window of ten seconds begins, in DuckDB's words."""
+"""The start of the ten-second window of a record, in SQL."""
 
 COLUMNS = (
     Column("device", "STRING", required=True),
@@ -72,20 +72,20 @@ def build_plan(topic: str, window: Window, steps: tuple[Any, ...] = (), lateness
 
 
 def make_readings(count: int, seed: int) -> list[dict[str, Any]]:
-    """Temperatures are halves, so that sums are exact in whatever order they are added."""
-    chance = random.Random(seed)
+    """Return readings whose temperatures are halves, so that sums are exact in any order."""
+    rng = random.Random(seed)
     return [
         {
-            "device": f"d{chance.randrange(20)}",
-            "at": chance.randrange(60_000),
-            "temperature": chance.choice([None, chance.randrange(80) / 2]),
+            "device": f"d{rng.randrange(20)}",
+            "at": rng.randrange(60_000),
+            "temperature": rng.choice([None, rng.randrange(80) / 2]),
         }
         for _ in range(count)
     ]
 
 
 def query_duckdb(sql: str, **tables: pa.Table) -> list[tuple[Any, ...]]:
-    """What DuckDB answers over these tables."""
+    """Query tables in DuckDB."""
     connection = duckdb.connect()
     for name, content in tables.items():
         connection.register(name, content)
@@ -93,7 +93,7 @@ def query_duckdb(sql: str, **tables: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def sum_accounts(runner: StreamRunner, *accounts: str) -> list[tuple[Any, ...]]:
-    """The sums of some accounts over the life of a stream."""
+    """Sum columns of the stream ledger."""
     content = runner.table(f"ledger/{runner.plan.name}")
     return query_duckdb(
         f"SELECT {', '.join(f'sum({name})' for name in accounts)} FROM ledger", ledger=content
@@ -101,16 +101,16 @@ def sum_accounts(runner: StreamRunner, *accounts: str) -> list[tuple[Any, ...]]:
 
 
 def list_windows(table: pa.Table) -> list[tuple[Any, ...]]:
-    """Windows with their values, times as milliseconds."""
+    """List windows with their values, times as milliseconds."""
     columns = "device, epoch_ms(window_start), epoch_ms(window_end), n, measured, total, most, average"
     return query_duckdb(f"SELECT {columns} FROM found ORDER BY ALL", found=table)
 
 
 def expect_windows(records: list[dict[str, Any]], windows: str, size: int) -> list[tuple[Any, ...]]:
-    """The same by DuckDB, over the records that were sent; `windows` lists where a record's windows begin."""
+    """Compute the windows of records in DuckDB; `windows` is SQL for the window starts of a record."""
     measures = "count(1), count(temperature), sum(temperature), max(temperature), avg(temperature)"
-    placed = f"SELECT *, {size} AS size, unnest({windows}) AS w FROM sent"
-    query = f"SELECT device, w, w + size, {measures} FROM ({placed}) GROUP BY device, w, size ORDER BY ALL"
+    windowed = f"SELECT *, {size} AS size, unnest({windows}) AS w FROM sent"
+    query = f"SELECT device, w, w + size, {measures} FROM ({windowed}) GROUP BY device, w, size ORDER BY ALL"
     return query_duckdb(query, sent=pa.Table.from_pylist(records))
 
 
@@ -121,7 +121,7 @@ def topic(broker: LocalBroker) -> str:
     return name
 
 
-def test_windows_hold_every_record_once_across_restarts(
+def test_windows_count_every_record_once_across_restarts(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
     runner = StreamRunner(build_plan(topic, fixed("10 seconds")), spark, broker, tmp_path)
@@ -138,34 +138,34 @@ def test_windows_hold_every_record_once_across_restarts(
     ) == [(700,)]
 
 
-def test_draining_while_records_flow_loses_none(
+def test_draining_during_live_traffic_loses_no_record(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
     runner = StreamRunner(build_plan(topic, fixed("10 seconds")), spark, broker, tmp_path)
     sent: list[dict[str, Any]] = []
-    enough = Event()
+    stop = Event()
 
-    def feed() -> None:
-        while not enough.is_set():
-            more = make_readings(15, seed=len(sent))
-            send(broker, topic, more)
-            sent.extend(more)
+    def produce_until_stopped() -> None:
+        while not stop.is_set():
+            batch = make_readings(15, seed=len(sent))
+            send(broker, topic, batch)
+            sent.extend(batch)
 
-    feeding = Thread(target=feed)
-    feeding.start()
+    thread = Thread(target=produce_until_stopped)
+    thread.start()
     try:
         for _ in range(4):
             runner.run_until_read(runner.progress.records_read + 1)
     finally:
-        enough.set()
-        feeding.join()
+        stop.set()
+        thread.join()
     runner.run_until_read(len(sent))
     assert list_windows(runner.table(f"latest/{runner.plan.name}")) == expect_windows(
         sent, TEN_SECONDS, 10_000
     )
 
 
-def test_a_sliding_record_is_in_each_of_its_windows_and_counted_once(
+def test_a_record_is_in_each_of_its_sliding_windows(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
     runner = StreamRunner(build_plan(topic, sliding("9 seconds", "3 seconds")), spark, broker, tmp_path)
@@ -178,12 +178,12 @@ def test_a_sliding_record_is_in_each_of_its_windows_and_counted_once(
     assert sum_accounts(runner, "read", "folded") == [(300, 300)]
 
 
-def test_a_record_that_is_no_good_is_kept_byte_for_byte_with_its_address(
+def test_an_invalid_record_is_quarantined_unchanged_with_its_address(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
     runner = StreamRunner(build_plan(topic, fixed("10 seconds")), spark, broker, tmp_path)
-    good = {"device": "a", "at": 5, "temperature": 1.5}
-    bad: list[tuple[bytes | None, str]] = [
+    valid = {"device": "a", "at": 5, "temperature": 1.5}
+    invalid: list[tuple[bytes | None, str]] = [
         (b'{"device": "a", "at": 5', "malformed"),
         (b'{"device": "a", "at": "noon"}', "malformed"),
         (b"\xff\xfe\x00", "malformed"),
@@ -193,20 +193,20 @@ def test_a_record_that_is_no_good_is_kept_byte_for_byte_with_its_address(
         (b'{"device": "a"}', "missing_field:at"),
         (b'{"device": "a", "at": 999999999999999}', "event_time_out_of_range"),
     ]
-    send(broker, topic, [good, *(value for value, _ in bad), good])
-    runner.run_until_read(len(bad) + 2)
+    send(broker, topic, [valid, *(value for value, _ in invalid), valid])
+    runner.run_until_read(len(invalid) + 2)
     kept = (
         runner.table(f"quarantine/{topic}")
         .sort_by("offset")
         .select(["partition", "offset", "value", "reason"])
     )
     assert [tuple(row.values()) for row in kept.to_pylist()] == [
-        (0, offset, value, reason) for offset, (value, reason) in enumerate(bad, start=1)
+        (0, offset, value, reason) for offset, (value, reason) in enumerate(invalid, start=1)
     ]
     assert list_windows(runner.table(f"latest/{runner.plan.name}")) == [("a", 0, 10_000, 2, 2, 3.0, 1.5, 1.5)]
 
 
-def test_a_late_record_goes_to_the_late_table_and_nowhere_else(
+def test_a_late_record_is_only_in_the_late_table(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
     runner = StreamRunner(build_plan(topic, fixed("10 seconds"), lateness=2_000), spark, broker, tmp_path)
@@ -225,20 +225,20 @@ def test_a_late_record_goes_to_the_late_table_and_nowhere_else(
     assert sum_accounts(runner, "read", "folded", "late") == [(4, 3, 1)]
 
 
-def test_steps_change_records_and_what_they_remove_is_accounted_for(
+def test_records_that_steps_remove_are_counted_as_filtered(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
     steps = (
-        ApplyStep(function_ref(measured)),
-        ApplyStep(function_ref(in_capitals)),
+        ApplyStep(function_ref(drop_missing_temperatures)),
+        ApplyStep(function_ref(uppercase_device)),
         SqlStep("SELECT * FROM input WHERE device <> 'D7'"),
-        SqlStep("SELECT * EXCEPT (at), at + 100000 AS at FROM input"),  # windows go by the record's own
+        SqlStep("SELECT * EXCEPT (at), at + 100000 AS at FROM input"),  # windows use the original event time
     )
     runner = StreamRunner(build_plan(topic, fixed("10 seconds"), steps), spark, broker, tmp_path)
     sent = make_readings(300, seed=4)
     send(broker, topic, [*sent, b"broken"])
     runner.run_until_read(301)
-    kept = [{**r, "device": r["device"].upper()} for r in sent if kept_by_steps(r)]
+    kept = [{**r, "device": r["device"].upper()} for r in sent if is_kept(r)]
     assert list_windows(runner.table(f"latest/{runner.plan.name}")) == expect_windows(
         kept, '["at" - "at" % 10000]', 10_000
     )
@@ -246,25 +246,25 @@ def test_steps_change_records_and_what_they_remove_is_accounted_for(
     assert accounts == [(301, len(kept), 1, 300 - len(kept))]
 
 
-def kept_by_steps(record: dict[str, Any]) -> bool:
+def is_kept(record: dict[str, Any]) -> bool:
     return record["temperature"] is not None and record["device"] != "d7"
 
 
-def measured(records: "DataFrame") -> "DataFrame":
+def drop_missing_temperatures(records: "DataFrame") -> "DataFrame":
     return records.where("temperature IS NOT NULL")
 
 
-def in_capitals(records: "DataFrame") -> "DataFrame":
+def uppercase_device(records: "DataFrame") -> "DataFrame":
     return records.selectExpr("* EXCEPT (device)", "upper(device) AS device")
 
 
-def test_a_time_in_which_nobody_read_is_not_taken_for_silence(
+def test_a_partition_is_not_idle_while_the_stream_is_stopped(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
     plan = build_plan(topic, fixed("10 seconds"), lateness=0)
-    rule = WatermarkStrategy(max_out_of_orderness=1000, idle_after=500, advance_when_idle=True)
+    strategy = WatermarkStrategy(max_out_of_orderness=1000, idle_after=500, advance_when_idle=True)
     runner = StreamRunner(
-        replace(plan, sources=(replace(plan.sources[0], watermark=rule),)), spark, broker, tmp_path
+        replace(plan, sources=(replace(plan.sources[0], watermark=strategy),)), spark, broker, tmp_path
     )
     runner.clock = 1_000
     for partition in (0, 1):

@@ -1,4 +1,4 @@
-"""Records that are looked up in a real table, from a real broker: killed while the table changes, and run again."""
+"""A lookup join keeps the table version of a batch through retries and replays."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 
-def rooms(shift: int) -> pa.Table:
-    """The room of each device but two."""
+def make_rooms(shift: int) -> pa.Table:
+    """Return the room of each device except two."""
     return pa.table(
         {"device": [f"d{n}" for n in range(18)], "room": [f"room {(n + shift) % 5}" for n in range(18)]}
     )
 
 
-def plan_over(topic: str) -> Plan:
+def build_plan(topic: str) -> Plan:
     name = f"rooms_{topic}"
     steps = (
         LookupStep("given/rooms", ("device",), (Column("room", "STRING"),)),
@@ -46,15 +46,15 @@ def plan_over(topic: str) -> Plan:
     return Plan(name, (PlanSource(topic, TopicOrigin(topic), COLUMNS, "at"),), (stage,))
 
 
-def by_hand(batches: list[tuple[list[dict[str, Any]], int]]) -> list[tuple[Any, ...]]:
-    """The same with DuckDB: each batch joined with the rooms that it is to see."""
+def expect_rooms(batches: list[tuple[list[dict[str, Any]], int]]) -> list[tuple[Any, ...]]:
+    """Join each batch with the expected version of the rooms in DuckDB."""
     parts = []
     for sent, shift in batches:
         joined = "SELECT coalesce(room, 'nowhere') AS place, * FROM sent LEFT JOIN rooms USING (device)"
         parts += query_duckdb(
             f'SELECT place, "at", temperature FROM ({joined})',
             sent=pa.Table.from_pylist(sent),
-            rooms=rooms(shift),
+            rooms=make_rooms(shift),
         )
     rows = pa.table(
         dict(zip(("place", "at", "temperature"), map(list, zip(*parts, strict=True)), strict=True))
@@ -65,57 +65,57 @@ def by_hand(batches: list[tuple[list[dict[str, Any]], int]]) -> list[tuple[Any, 
     )
 
 
-FOUND = "SELECT place, epoch_ms(window_start), n, most FROM found ORDER BY ALL"
+RESULT_QUERY = "SELECT place, epoch_ms(window_start), n, most FROM found ORDER BY ALL"
 
 
 @pytest.fixture
-def killing(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Once it holds something, the next batch ends before its tables are written."""
-    armed: list[bool] = []
-    really = StreamTables.write
+def fail_next_batch(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """While the list is not empty, the next batch fails before it writes its tables."""
+    failures: list[bool] = []
+    original_write = StreamTables.write
 
-    def write(self: StreamTables, *given: Any) -> Any:
-        if armed:
-            armed.clear()
-            raise OSError("the machine went away")
-        return really(self, *given)
+    def write(self: StreamTables, *lookup_table: Any) -> Any:
+        if failures:
+            failures.clear()
+            raise OSError("the machine failed")
+        return original_write(self, *lookup_table)
 
     monkeypatch.setattr(StreamTables, "write", write)
-    return armed
+    return failures
 
 
-def test_a_batch_sees_one_version_however_often_it_is_run_and_a_replay_sees_the_same(
-    spark: "SparkSession", broker: LocalBroker, tmp_path: Path, killing: list[bool]
+def test_retries_and_replays_see_the_lookup_version_of_the_first_run(
+    spark: "SparkSession", broker: LocalBroker, tmp_path: Path, fail_next_batch: list[bool]
 ) -> None:
     topic = f"readings{uuid4().hex[:8]}"
     broker.create_topic(topic, 1)
-    runner = StreamRunner(plan_over(topic), spark, broker, tmp_path)
-    given = tmp_path / "warehouse" / "given" / "rooms"
-    write_deltalake(given, rooms(0))
+    runner = StreamRunner(build_plan(topic), spark, broker, tmp_path)
+    lookup_table = tmp_path / "warehouse" / "given" / "rooms"
+    write_deltalake(lookup_table, make_rooms(0))
     sent = make_readings(600, seed=5)
     send(broker, topic, sent[:200])
     runner.run_until_read(200)
     send(broker, topic, sent[200:400])
-    killing.append(True)
-    with pytest.raises(OSError, match="the machine went away"):
+    fail_next_batch.append(True)
+    with pytest.raises(OSError, match="the machine failed"):
         runner.run_until_read(400)
-    write_deltalake(given, rooms(1), mode="overwrite")
+    write_deltalake(lookup_table, make_rooms(1), mode="overwrite")
     runner.run_until_read(400)
     send(broker, topic, sent[400:])
     runner.run_until_read(600)
-    wanted = by_hand([(sent[:400], 0), (sent[400:], 1)])
-    assert query_duckdb(FOUND, found=runner.table(f"latest/{runner.plan.name}")) == wanted
-    write_deltalake(given, rooms(2), mode="overwrite")
-    place = BoundedRunConfig(
+    expected = expect_rooms([(sent[:400], 0), (sent[400:], 1)])
+    assert query_duckdb(RESULT_QUERY, found=runner.table(f"latest/{runner.plan.name}")) == expected
+    write_deltalake(lookup_table, make_rooms(2), mode="overwrite")
+    config = BoundedRunConfig(
         tmp_path / "bounded", tmp_path / "warehouse" / "runs", 250, live_warehouse=tmp_path / "warehouse"
     )
     run_bounded(
         runner.plan,
         spark,
         TopicSource(spark, topic, BrokerAccess(broker.bootstrap)),
-        place,
+        config,
         lambda: 1_000_000,
     )
-    assert query_duckdb(FOUND, found=runner.table(f"runs/latest/{runner.plan.name}")) == wanted
+    assert query_duckdb(RESULT_QUERY, found=runner.table(f"runs/latest/{runner.plan.name}")) == expected
     ledger = runner.table(f"ledger/{runner.plan.name}")
     assert query_duckdb("SELECT sum(read), sum(folded) FROM ledger", ledger=ledger) == [(600, 600)]

@@ -1,4 +1,4 @@
-"""Several topics in one stage, from a real broker: each by its own contract and watermark, in one result."""
+"""One stage reads several topics, each with its own contract and watermark."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -59,8 +59,8 @@ CALLS = (
 )
 
 
-def plan_over(readings: str, calls: str, lateness: int = 0) -> Plan:
-    """How often each device was heard of: by a reading of it, or by a call that somebody made because of it."""
+def build_plan(readings: str, calls: str, lateness: int = 0) -> Plan:
+    """Count the readings and calls of each device."""
     name = f"heard_{readings}"
     aggregates = (
         AggregateOutput("n", count()),
@@ -71,12 +71,12 @@ def plan_over(readings: str, calls: str, lateness: int = 0) -> Plan:
         name, (readings, calls), fixed("10 seconds"), aggregates, (), ("device",),
         repeatedly(after_count(1)), lateness, sinks=(LatestValues(name),),
     )  # fmt: skip
-    ahead = WatermarkStrategy(max_out_of_orderness=5_000, max_future_skew=10**9)
+    call_watermark = WatermarkStrategy(max_out_of_orderness=5_000, max_future_skew=10**9)
     sources = (
         PlanSource(
             readings, TopicOrigin(readings), COLUMNS, "at", WatermarkStrategy(max_out_of_orderness=1_000)
         ),
-        PlanSource(calls, TopicOrigin(calls), CALLS, "called", ahead, Deduplication(("id",), 10**9)),
+        PlanSource(calls, TopicOrigin(calls), CALLS, "called", call_watermark, Deduplication(("id",), 10**9)),
     )
     return Plan(name, sources, (stage,))
 
@@ -90,29 +90,37 @@ def topics(broker: LocalBroker) -> tuple[str, str]:
     return names
 
 
-def heard(table: pa.Table) -> list[tuple[Any, ...]]:
+def list_device_windows(table: pa.Table) -> list[tuple[Any, ...]]:
     columns = "device, epoch_ms(window_start), n, measured, seconds"
     return query_duckdb(f"SELECT {columns} FROM found ORDER BY ALL", found=table)
 
 
-def reading(device: str, at: int) -> dict[str, Any]:
+def make_reading(device: str, at: int) -> dict[str, Any]:
     return {"device": device, "at": at, "temperature": 1.0}
 
 
-def call(number: int, device: str | None, at: int, seconds: int) -> dict[str, Any]:
+def make_call(number: int, device: str | None, at: int, seconds: int) -> dict[str, Any]:
     return {"id": f"c{number}", "device": device, "called": at, "seconds": seconds}
 
 
-def test_each_topic_is_read_by_its_own_contract_across_restarts(
+def test_each_topic_is_read_by_its_own_contract(
     spark: "SparkSession", broker: LocalBroker, topics: tuple[str, str], tmp_path: Path
 ) -> None:
     readings, calls = topics
-    runner = StreamRunner(plan_over(readings, calls, lateness=10**13), spark, broker, tmp_path)
-    send(broker, readings, [reading("a", 1_000), reading("b", 2_000), b"broken"])
-    send(broker, calls, [call(1, "a", 3_000, 40), call(1, "a", 3_000, 40), call(2, None, 4_000, 9)])
+    runner = StreamRunner(build_plan(readings, calls, lateness=10**13), spark, broker, tmp_path)
+    send(broker, readings, [make_reading("a", 1_000), make_reading("b", 2_000), b"broken"])
+    send(
+        broker,
+        calls,
+        [make_call(1, "a", 3_000, 40), make_call(1, "a", 3_000, 40), make_call(2, None, 4_000, 9)],
+    )
     runner.run_until_read(6)
-    send(broker, readings, [reading("a", 11_000)])
-    send(broker, calls, [call(1, "a", 3_000, 40), call(3, "b", 5_000, 5), {"device": "a", "called": 1}])
+    send(broker, readings, [make_reading("a", 11_000)])
+    send(
+        broker,
+        calls,
+        [make_call(1, "a", 3_000, 40), make_call(3, "b", 5_000, 5), {"device": "a", "called": 1}],
+    )
     runner.run_until_read(10)
     expected = [
         ("a", 0, 2, 1, 40),
@@ -120,7 +128,7 @@ def test_each_topic_is_read_by_its_own_contract_across_restarts(
         ("b", 0, 2, 1, 5),
         (None, 0, 1, 0, 9),
     ]
-    assert heard(runner.table(f"latest/{runner.plan.name}")) == expected
+    assert list_device_windows(runner.table(f"latest/{runner.plan.name}")) == expected
     accounts = ", ".join(f"sum({name})" for name in ("read", "folded", "quarantined", "duplicate"))
     sums = f"SELECT topic, {accounts} FROM ledger GROUP BY 1 ORDER BY 1"
     found = query_duckdb(sums, ledger=runner.table(f"ledger/{runner.plan.name}"))
@@ -128,25 +136,27 @@ def test_each_topic_is_read_by_its_own_contract_across_restarts(
     reasons = [runner.table(f"quarantine/{topic}").column("reason").to_pylist() for topic in topics]
     assert reasons == [["malformed"], ["missing_field:id"]]
     stored = UnionSource(tuple(TopicSource(spark, topic, BrokerAccess(broker.bootstrap)) for topic in topics))
-    place = BoundedRunConfig(tmp_path / "bounded", tmp_path / "bounded", 4)
-    run_bounded(runner.plan, spark, stored, place, lambda: 1_000_000)
+    config = BoundedRunConfig(tmp_path / "bounded", tmp_path / "bounded", 4)
+    run_bounded(runner.plan, spark, stored, config, lambda: 1_000_000)
     bounded = StreamRunner(runner.plan, spark, broker, tmp_path)
-    assert heard(pa.table(bounded.table(f"../bounded/latest/{runner.plan.name}"))) == expected
+    assert list_device_windows(pa.table(bounded.table(f"../bounded/latest/{runner.plan.name}"))) == expected
 
 
-def deleting(payments: str, limits: str) -> Plan:
-    """What each device might spend when it did: a limit is none any more from the time of its deletion on."""
+def build_tombstone_plan(payments: str, limits: str) -> Plan:
+    """Join payments with the current limit of a device; a tombstone ends a limit."""
     name = f"limited_{payments}"
     columns = (Column("device", "STRING", required=True), Column("since", "BIGINT", required=True),
                Column("most", "BIGINT", required=True), Column("gone", "BOOLEAN"))  # fmt: skip
     join = Join(
         "left", payments, limits, (JoinColumn("at", payments, "at"), JoinColumn("most", limits, "most"))
     )
-    of = tuple(
+    members = tuple(
         AggregateOutput(name, JoinMembers(name, join.fields_from(name))) for name in (payments, limits)
     )
     window = AsOf(ends=Comparison("gone", "=", value=True))
-    stage = Stage(name, (payments, limits), window, of, key=("device",), join=join, sinks=(PaneLog(name),))
+    stage = Stage(
+        name, (payments, limits), window, members, key=("device",), join=join, sinks=(PaneLog(name),)
+    )
     sources = (
         PlanSource(payments, TopicOrigin(payments), COLUMNS, "at"),
         PlanSource(limits, TopicOrigin(limits), columns, "since", tombstones=Tombstones("gone", "device")),
@@ -154,50 +164,52 @@ def deleting(payments: str, limits: str) -> Plan:
     return validate_plan(Plan(name, sources, (stage,)))
 
 
-def test_a_key_that_a_compacted_topic_deletes_has_no_version_from_then_on(
+def test_a_tombstone_ends_the_version_of_a_key(
     spark: "SparkSession", broker: LocalBroker, tmp_path: Path
 ) -> None:
     payments, limits = (f"{name}{uuid4().hex[:8]}" for name in ("payments", "limits"))
     for name in (payments, limits):
-        broker.create_topic(name, 1, {"retention.ms": "-1"})  # records are of 1970
-    runner = StreamRunner(deleting(payments, limits), spark, broker, tmp_path)
+        broker.create_topic(name, 1, {"retention.ms": "-1"})  # the timestamps are of 1970
+    runner = StreamRunner(build_tombstone_plan(payments, limits), spark, broker, tmp_path)
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     versions = [("a", 1_000, 7), ("b", 1_000, 5), ("a", 10_000, None), ("a", 20_000, 9), (None, 30_000, None)]
     for device, since, most in versions:
         value = None if most is None else json.dumps({"device": device, "since": since, "most": most})
         producer.produce(limits, value, key=device, timestamp=since, partition=0)
     assert producer.flush(30) == 0
-    paid = [reading(device, at) for at in (5_000, 10_000, 15_000, 25_000) for device in "ab"]
-    send(broker, payments, [*paid, reading("c", 100_000)])
+    payment_records = [make_reading(device, at) for at in (5_000, 10_000, 15_000, 25_000) for device in "ab"]
+    send(broker, payments, [*payment_records, make_reading("c", 100_000)])
     send(broker, limits, [{"device": "c", "since": 100_000, "most": 1}])
     runner.run_until_read(15)
-    held = {"a": [7, None, None, 9], "b": [5, 5, 5, 5]}
-    expected = [(d, at, held[d][n]) for d in "ab" for n, at in enumerate((5_000, 10_000, 15_000, 25_000))]
-    question = 'SELECT device, "at", most FROM found ORDER BY ALL'
-    assert query_duckdb(question, found=runner.table(f"panes/{runner.plan.name}")) == expected
+    limits_by_device = {"a": [7, None, None, 9], "b": [5, 5, 5, 5]}
+    expected = [
+        (d, at, limits_by_device[d][n]) for d in "ab" for n, at in enumerate((5_000, 10_000, 15_000, 25_000))
+    ]
+    query = 'SELECT device, "at", most FROM found ORDER BY ALL'
+    assert query_duckdb(query, found=runner.table(f"panes/{runner.plan.name}")) == expected
     assert runner.table(f"quarantine/{limits}").column("reason").to_pylist() == ["no_value"]
     stored = UnionSource(
         tuple(TopicSource(spark, topic, BrokerAccess(broker.bootstrap)) for topic in (payments, limits))
     )
-    place = BoundedRunConfig(tmp_path / "bounded", tmp_path / "bounded", 4)
-    run_bounded(runner.plan, spark, stored, place, lambda: 1_000_000)
-    again = StreamRunner(runner.plan, spark, broker, tmp_path).table(f"../bounded/panes/{runner.plan.name}")
-    assert query_duckdb(question, found=again) == [*expected, ("c", 100_000, 1)]
+    config = BoundedRunConfig(tmp_path / "bounded", tmp_path / "bounded", 4)
+    run_bounded(runner.plan, spark, stored, config, lambda: 1_000_000)
+    bounded = StreamRunner(runner.plan, spark, broker, tmp_path).table(f"../bounded/panes/{runner.plan.name}")
+    assert query_duckdb(query, found=bounded) == [*expected, ("c", 100_000, 1)]
 
 
 def test_the_slower_topic_holds_the_watermark_back(
     spark: "SparkSession", broker: LocalBroker, topics: tuple[str, str], tmp_path: Path
 ) -> None:
     readings, calls = topics
-    runner = StreamRunner(plan_over(readings, calls), spark, broker, tmp_path)
-    send(broker, readings, [reading("a", 100_000)])
+    runner = StreamRunner(build_plan(readings, calls), spark, broker, tmp_path)
+    send(broker, readings, [make_reading("a", 100_000)])
     runner.run_until_read(1)
-    send(broker, readings, [reading("a", 1_000)])
+    send(broker, readings, [make_reading("a", 1_000)])
     runner.run_until_read(2)
-    send(broker, calls, [call(1, "a", 60_000, 1)])
+    send(broker, calls, [make_call(1, "a", 60_000, 1)])
     runner.run_until_read(3)
     assert runner.progress.outcomes[-1].watermark.value == 55_000
-    send(broker, calls, [call(2, "a", 44_000, 1), call(3, "a", 45_000, 1)])
+    send(broker, calls, [make_call(2, "a", 44_000, 1), make_call(3, "a", 45_000, 1)])
     runner.run_until_read(5)
     late = runner.table(f"late/{runner.plan.name}").to_pylist()
     assert [(row["topic"], row["offset"], row["missed_by_ms"]) for row in late] == [
@@ -206,8 +218,8 @@ def test_the_slower_topic_holds_the_watermark_back(
     ]
 
 
-def stage_over(*sources: PlanSource) -> Stage:
-    """A stage over these inputs."""
+def build_stage(*sources: PlanSource) -> Stage:
+    """Build a stage over these inputs."""
     names = tuple(source.name for source in sources)
     return Stage("reading", names, fixed("10 seconds"), (AggregateOutput("n", count()),))
 
@@ -219,12 +231,12 @@ BIDS = (
     Column("auction", "BIGINT"),
     Column("price", "DOUBLE"),
 )
-SOLD = """
+JOINED_QUERY = """
 SELECT a.id, seller, b.id, price FROM (SELECT DISTINCT * FROM auctions) a
 JOIN (SELECT DISTINCT * FROM bids) b ON a.id = b.auction AND a."at" // 10000 = b."at" // 10000
 WHERE a.id <= 7 AND b.id NOT LIKE 'x%' ORDER BY ALL
 """
-COUNTED = """
+COUNTED_QUERY = """
 SELECT "at" - "at" % 10000 AS w, count(1), count(seller) FROM (
   SELECT "at", seller FROM (SELECT DISTINCT * FROM auctions) WHERE id <= 7
   UNION ALL SELECT "at", NULL FROM (SELECT DISTINCT * FROM bids) WHERE id NOT LIKE 'x%'
@@ -232,12 +244,12 @@ SELECT "at" - "at" % 10000 AS w, count(1), count(seller) FROM (
 """
 
 
-def test_fields_of_one_name_and_two_types_are_each_what_their_contract_says(
+def test_fields_of_one_name_keep_the_type_of_their_contract(
     spark: "SparkSession", broker: LocalBroker, topics: tuple[str, str], tmp_path: Path
 ) -> None:
     auctions, bids = topics
-    rows = [{"id": n, "at": 1_000 * n, "seller": f"s{n % 3}"} for n in range(1, 10)]
-    offers = [
+    auction_records = [{"id": n, "at": 1_000 * n, "seller": f"s{n % 3}"} for n in range(1, 10)]
+    bid_records = [
         {"id": f"{'x' if n % 5 == 0 else 'b'}{n}", "at": 700 * n, "auction": n % 9, "price": n / 2}
         for n in range(40)
     ]
@@ -257,7 +269,7 @@ def test_fields_of_one_name_and_two_types_are_each_what_their_contract_says(
             JoinColumn("price", bids, "price"),
         )),
     )  # fmt: skip
-    # Nobody uses what the two dispute about.
+    # No step uses the field whose types differ.
     counted = Stage(
         "counted", topics, fixed("10 seconds"),
         (AggregateOutput("n", count()), AggregateOutput("offered", OfInput(auctions, count("seller")))),
@@ -277,43 +289,47 @@ def test_fields_of_one_name_and_two_types_are_each_what_their_contract_says(
         validate_plan(Plan(f"sales_{auctions}", sources, (sold, counted))), spark, broker, tmp_path
     )
     for half in range(2):
-        # The second half brings the whole first half again.
-        send(broker, auctions, rows[: 5 + 4 * half])
-        send(broker, bids, offers[: 20 + 20 * half])
+        # The second half repeats the first half.
+        send(broker, auctions, auction_records[: 5 + 4 * half])
+        send(broker, bids, bid_records[: 20 + 20 * half])
         runner.run_until_read(25 + 49 * half)
-    records = {"auctions": pa.Table.from_pylist(rows), "bids": pa.Table.from_pylist(offers)}
+    records = {"auctions": pa.Table.from_pylist(auction_records), "bids": pa.Table.from_pylist(bid_records)}
     log = runner.table(f"panes/sold_{auctions}")
-    standing = (
+    current_rows = (
         "SELECT auction, seller, bid, price FROM log GROUP BY ALL HAVING sum(if(kind = 'insert', 1, -1)) > 0"
     )
-    assert query_duckdb(f"{standing} ORDER BY ALL", log=log) == query_duckdb(SOLD, **records)
+    assert query_duckdb(f"{current_rows} ORDER BY ALL", log=log) == query_duckdb(JOINED_QUERY, **records)
     found = runner.table(f"latest/counted_{auctions}")
-    shown = query_duckdb("SELECT epoch_ms(window_start), n, offered FROM found ORDER BY ALL", found=found)
-    assert shown == query_duckdb(COUNTED, **records)
+    counted_windows = query_duckdb(
+        "SELECT epoch_ms(window_start), n, offered FROM found ORDER BY ALL", found=found
+    )
+    assert counted_windows == query_duckdb(COUNTED_QUERY, **records)
     reasons = {topic: runner.table(f"quarantine/{topic}").column("reason").to_pylist() for topic in topics}
     assert reasons == {auctions: ["check:few"] * 2, bids: ["check:named"] * 12}
 
 
-def test_inputs_that_contradict_each_other_are_refused(spark: "SparkSession") -> None:
+def test_conflicting_inputs_are_refused(spark: "SparkSession") -> None:
     other = PlanSource("b", TopicOrigin("b"), (Column("at", "STRING"),), "at")
     source = PlanSource("a", TopicOrigin("a"), (Column("at", "BIGINT"),), "at")
-    # What comes of a step is known when it is tried.
-    alike = tuple(InputSteps(each.name, (SqlStep("SELECT * FROM input"),)) for each in (source, other))
-    stage = replace(stage_over(source, other), key=("at",), input_steps=alike)
+    # Spark resolves the types after a step.
+    steps_per_input = tuple(
+        InputSteps(each.name, (SqlStep("SELECT * FROM input"),)) for each in (source, other)
+    )
+    stage = replace(build_stage(source, other), key=("at",), input_steps=steps_per_input)
     with pytest.raises(DefinitionError, match="it is string in b and bigint in a"):
         FieldTypeResolver(spark).resolve_stage((source, other), stage)
-    again = PlanSource("a#2", TopicOrigin("a"), source.columns, "at")
+    bounded = PlanSource("a#2", TopicOrigin("a"), source.columns, "at")
     with pytest.raises(DefinitionError, match="the topic a is read twice"):
-        FieldTypeResolver(spark).resolve_stage((source, again), stage_over(source, again))
+        FieldTypeResolver(spark).resolve_stage((source, bounded), build_stage(source, bounded))
 
 
-def test_streams_that_are_made_ready_at_once_see_only_their_own_records(spark: "SparkSession") -> None:
+def test_concurrent_schema_inference_keeps_streams_apart(spark: "SparkSession") -> None:
     sources = [
         PlanSource(topic, TopicOrigin(topic), (Column("at", "BIGINT"), Column(topic, "STRING")), "at")
         for topic in ("a", "b", "c", "d")
     ]
 
-    def fields(source: PlanSource) -> set[str]:
+    def resolve_fields(source: PlanSource) -> set[str]:
         steps = (SqlStep(f"SELECT *, upper({source.name}) AS upper_{source.name} FROM input"),)
         stage = Stage(source.name, (source.name,), fixed(1_000), (AggregateOutput("n", count()),), steps)
         return {
@@ -323,5 +339,5 @@ def test_streams_that_are_made_ready_at_once_see_only_their_own_records(spark: "
         }
 
     with ThreadPoolExecutor(len(sources)) as pool:
-        found = list(pool.map(fields, sources * 3))
+        found = list(pool.map(resolve_fields, sources * 3))
     assert found == [{"at", source.name, f"upper_{source.name}"} for source in sources] * 3

@@ -1,4 +1,4 @@
-"""What runs a plan is told from the plan: each part, its tier, its tasks."""
+"""The physical plan lists each part with its tier and tasks."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -24,12 +24,12 @@ from penstock.stream import between, count, fixed, join, read, sum_, union
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FOUR_AND_TWO = Parallelism({"sensors": 4}, shuffle_partitions=2, driver_budget_mb=256)
+PARALLELISM = Parallelism({"sensors": 4}, shuffle_partitions=2, driver_budget_mb=256)
 
 
 def test_each_part_has_its_tier_and_its_tasks() -> None:
-    told = [(part.part, part.placement) for part in describe_physical_plan(CORRECTIONS, FOUR_AND_TWO)]
-    assert told == [
+    parts = [(part.part, part.placement) for part in describe_physical_plan(CORRECTIONS, PARALLELISM)]
+    assert parts == [
         ("read sensors", "executors, 4 tasks"),
         ("record ids", "executors, 1 task"),
         ("deduplicate", "driver, 1 task"),
@@ -46,20 +46,20 @@ def test_each_part_has_its_tier_and_its_tasks() -> None:
 
 
 @pytest.mark.parametrize("part", ["its shuffle", f"fold {CORRECTIONS.only_stage.name}"])
-def test_windows_by_the_order_of_records_need_every_record_and_no_shuffle(part: str) -> None:
+def test_order_windows_fold_every_record_without_a_shuffle(part: str) -> None:
     stage = replace(CORRECTIONS.only_stage, window=Tumbling(CountPolicy(3)), trigger=Default(), lateness=0)
-    told = {
+    parts = {
         each.part: each.operation
-        for each in describe_physical_plan(replace(CORRECTIONS, stages=(stage,)), FOUR_AND_TWO)
+        for each in describe_physical_plan(replace(CORRECTIONS, stages=(stage,)), PARALLELISM)
     }
-    assert ("ordered records" in told.get(part, "")) == part.startswith("fold")
+    assert ("ordered records" in parts.get(part, "")) == part.startswith("fold")
 
 
-def test_stages_that_go_by_the_same_records_share_one_job_and_are_folded_each_where_it_fits() -> None:
+def test_stages_over_the_same_records_share_one_job() -> None:
     other = replace(CORRECTIONS.only_stage, name="other", sinks=(PaneLog("other"),))
     plan = replace(CORRECTIONS, stages=(CORRECTIONS.only_stage, other))
-    told = [(part.part, part.placement) for part in describe_physical_plan(plan, FOUR_AND_TWO)]
-    assert told[3:10] == [
+    parts = [(part.part, part.placement) for part in describe_physical_plan(plan, PARALLELISM)]
+    assert parts[3:10] == [
         ("batch up to 20,000 records", "executors, 1 task"),
         ("larger batch", "executors, 4 tasks"),
         ("its shuffle", "executors, 2 tasks"),
@@ -70,27 +70,27 @@ def test_stages_that_go_by_the_same_records_share_one_job_and_are_folded_each_wh
     ]
     assert (
         "share one pass over the records"
-        in explain(plan, describe_physical_plan(plan, FOUR_AND_TWO)).as_text()
+        in explain(plan, describe_physical_plan(plan, PARALLELISM)).as_text()
     )
 
 
 @pytest.mark.parametrize("name", ["fixed", "side by side", "two stages", "a join", "several outputs"])
-def test_as_many_tables_are_told_as_there_are(name: str) -> None:
+def test_the_number_of_tables_is_correct(name: str) -> None:
     plan = PLANS[name]
-    own = {
+    tables = {
         *(sink.path for stage in plan.stages for sink in stage.sinks),
         *(f"quarantine/{source.name}" for source in plan.sources),
         *(
-            place(plan, stage)
+            table_path(plan, stage)
             for stage in plan.source_stages
-            for place in (stage_ledger_path, late_records_path)
+            for table_path in (stage_ledger_path, late_records_path)
         ),
     }
-    told = {part.part: part.operation for part in describe_physical_plan(plan, FOUR_AND_TWO)}
-    assert f"one commit for each of {len(own)} tables" in told["tables"]
+    parts = {part.part: part.operation for part in describe_physical_plan(plan, PARALLELISM)}
+    assert f"one commit for each of {len(tables)} tables" in parts["tables"]
 
 
-def test_tables_that_are_looked_into_and_topics_that_are_told_are_parts_of_what_runs() -> None:
+def test_lookup_tables_and_published_topics_are_parts() -> None:
     limited = read("sensors").lookup("latest/sites", on="site", columns={"most": "DOUBLE"}).filter("most > 3")
     counted = limited.key("device").aggregate(n=count()).window(fixed("1 minute")).accumulation("retracting")
     plan = (
@@ -99,21 +99,21 @@ def test_tables_that_are_looked_into_and_topics_that_are_told_are_parts_of_what_
         .write("all")
         .plan
     )
-    told = {part.part: part.operation for part in describe_physical_plan(plan, FOUR_AND_TWO)}
-    assert {"look up latest/sites", "publish minutes"} <= set(told)
+    parts = {part.part: part.operation for part in describe_physical_plan(plan, PARALLELISM)}
+    assert {"look up latest/sites", "publish minutes"} <= set(parts)
 
 
-def test_what_is_sent_of_records_is_told_with_the_reason() -> None:
-    near = join(read("clicks").filter("page = 'x'"), read("cards"), by="id", take=["amount"])
-    of_near = describe_physical_plan(
-        near.window(between("0 s", "1 minute")).write("t", mode="log").plan, FOUR_AND_TWO
+def test_the_parts_say_why_records_are_sent() -> None:
+    interval_join = join(read("clicks").filter("page = 'x'"), read("cards"), by="id", take=["amount"])
+    join_parts = describe_physical_plan(
+        interval_join.window(between("0 s", "1 minute")).write("t", mode="log").plan, PARALLELISM
     )
-    of_rows = describe_physical_plan(
-        read("sensors").rows({"site": "STRING"}).write("t", mode="log").plan, FOUR_AND_TWO
+    row_parts = describe_physical_plan(
+        read("sensors").rows({"site": "STRING"}).write("t", mode="log").plan, PARALLELISM
     )
-    told = [{part.part: part.operation for part in parts} for parts in (of_near, of_rows)]
-    larger, folds = ([each[part] for each in told] for part in ("larger batch", "fold t"))
-    assert larger == [
+    parts = [{part.part: part.operation for part in all_parts} for all_parts in (join_parts, row_parts)]
+    larger_batch, folds = ([each[part] for each in parts] for part in ("larger batch", "fold t"))
+    assert larger_batch == [
         "1 step, then sends every record: matches are found in the state of the other side",
         "1 step, then sends every record, as a row",
     ]
@@ -125,7 +125,7 @@ def test_what_is_sent_of_records_is_told_with_the_reason() -> None:
 
 @settings(deadline=None)
 @given(plans())
-def test_every_plan_is_told_with_both_places_of_its_fold(plan: Plan) -> None:
+def test_every_plan_can_fold_in_the_driver_and_the_executors(plan: Plan) -> None:
     folds = [
         part for part in describe_physical_plan(plan, Parallelism({}, 2, 256)) if part.part.startswith("fold")
     ]
@@ -134,7 +134,7 @@ def test_every_plan_is_told_with_both_places_of_its_fold(plan: Plan) -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("small", [True, False])
-def test_spark_shuffles_a_larger_batch_into_the_tasks_that_are_told_and_a_small_one_not(
+def test_spark_shuffles_only_a_larger_batch_into_the_planned_tasks(
     spark: "SparkSession", small: bool
 ) -> None:
     sources = CORRECTIONS.sources

@@ -1,4 +1,4 @@
-"""The fold in Spark's executors: a budget of nothing sends every batch there, and the tables are the same."""
+"""Batches fold in the executors or the driver with the same tables; a budget of zero means executors."""
 
 from collections import Counter
 from dataclasses import replace
@@ -34,8 +34,10 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 WARM = SqlStep("SELECT * FROM input WHERE temperature IS NULL OR temperature > 3")
 
 
-def ran(runner: StreamRunner, batches: list[list[dict[str, Any]]], topic: str, budgets: list[int]) -> None:
-    """Send and read batch by batch, each by a host with a budget of its own."""
+def run_batches(
+    runner: StreamRunner, batches: list[list[dict[str, Any]]], topic: str, budgets: list[int]
+) -> None:
+    """Send and read batch by batch, each with its own driver budget."""
     read = 0
     for number, (records, budget) in enumerate(zip(batches, budgets, strict=True)):
         send(runner.broker, topic, [*records, b"broken"], partition=number % 2)
@@ -44,10 +46,10 @@ def ran(runner: StreamRunner, batches: list[list[dict[str, Any]]], topic: str, b
         runner.run_until_read(read)
 
 
-def total(runner: StreamRunner, accounts: tuple[str, ...]) -> int:
-    """How many records of all batches became one of these."""
-    told = [account for outcome in runner.progress.outcomes for account in outcome.accounts]
-    return sum(getattr(account, name) for account in told for name in accounts)
+def sum_fates(runner: StreamRunner, fates: tuple[str, ...]) -> int:
+    """Sum the records with these fates over all batches."""
+    accounts_of_batches = [account for outcome in runner.progress.outcomes for account in outcome.accounts]
+    return sum(getattr(account, name) for account in accounts_of_batches for name in fates)
 
 
 @pytest.fixture
@@ -57,103 +59,107 @@ def topic(broker: LocalBroker) -> str:
     return name
 
 
-def deduplicated(plan: Plan) -> Plan:
-    """The same with repeats set aside."""
+def add_deduplication(plan: Plan) -> Plan:
+    """Add deduplication to a plan."""
     (source,) = plan.sources
     return replace(plan, sources=(replace(source, deduplication=Deduplication(("device", "at"), 10**12)),))
 
 
-def test_partials_that_stay_in_the_executors_weigh_what_they_hold(spark: "SparkSession") -> None:
-    """A budget of bytes is not to be exceeded by a few keys that are very long."""
-    weights = []
+def test_the_size_of_remote_partials_includes_long_keys(spark: "SparkSession") -> None:
+    """A few very long keys must not exceed the budget in bytes."""
+    sizes = []
     for length in (1, 100_000):
         records = [{"device": f"{n}" + "k" * length, "at": n, "temperature": 1.5} for n in range(10)]
-        (weighed,) = (
+        (remote,) = (
             make_batch_input(spark, build_plan("t", Fixed(10_000)), records)
             .compute_remote_partials()
             .values()
         )
-        weights.append(weighed.nbytes)
-        weighed.release()
-    short, long = weights
-    assert short < 10_000
-    assert 1_000_000 < long < 2_000_000
+        sizes.append(remote.nbytes)
+        remote.release()
+    short_keys, long_keys = sizes
+    assert short_keys < 10_000
+    assert 1_000_000 < long_keys < 2_000_000
 
 
-def test_stages_that_share_a_pass_are_weighed_each_and_say_what_they_say_where_they_are_fetched(
+def test_remote_partials_of_stages_in_one_pass_match_fetched_ones(
     spark: "SparkSession",
 ) -> None:
     plan, other = build_plan("t", Fixed(10_000)), build_plan("t", Sessions(900), (WARM,))
     fields = FieldTypeResolver(spark).resolve_stage(other.sources, other.only_stage)
-    beside = compile_stage(replace(other.only_stage, name="beside"), fields)
+    other_stage = compile_stage(replace(other.only_stage, name="beside"), fields)
     sent = [*make_readings(40, seed=3), b"broken"]
-    read = replace(make_batch_input(spark, plan, sent), other_stages=(beside,))
-    apart = {plan.only_stage.name: read, **read.inputs_of_other_stages()}
-    fetched = {name: each.compute_partials() for name, each in apart.items()}
-    weighed = read.compute_remote_partials()
-    assert weighed.keys() == fetched.keys()
+    read = replace(make_batch_input(spark, plan, sent), other_stages=(other_stage,))
+    inputs = {plan.only_stage.name: read, **read.inputs_of_other_stages()}
+    fetched = {name: each.compute_partials() for name, each in inputs.items()}
+    remote = read.compute_remote_partials()
+    assert remote.keys() == fetched.keys()
     for name, partials in fetched.items():
-        assert in_any_order(weighed[name].fetch()) == in_any_order(partials), name
-        assert weighed[name].rows == partials.column("_fate").null_count
-        assert counted(weighed[name].summary) == counted(partials)
-        weighed[name].release()
+        assert sort_rows(remote[name].fetch()) == sort_rows(partials), name
+        assert remote[name].rows == partials.column("_fate").null_count
+        assert count_fates(remote[name].summary) == count_fates(partials)
+        remote[name].release()
 
 
-def in_any_order(table: pa.Table) -> list[dict[str, Any]]:
+def sort_rows(table: pa.Table) -> list[dict[str, Any]]:
     return sorted(table.to_pylist(), key=repr)
 
 
-def counted(told: pa.Table) -> dict[str | None, int]:
-    """How many records became what."""
+def count_fates(accounts_of_batches: pa.Table) -> dict[str | None, int]:
+    """Count the records per fate."""
     count: Counter[str | None] = Counter()
-    for row in told.select(["_fate", "_counted"]).to_pylist():
+    for row in accounts_of_batches.select(["_fate", "_counted"]).to_pylist():
         count[row["_fate"]] += row["_counted"]
     return dict(count)
 
 
-def test_stages_that_share_a_pass_are_folded_in_the_executors_each(
+def test_stages_in_one_pass_fold_in_the_executors(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
     plan, other = build_plan(topic, Fixed(10_000)), build_plan(topic, Sessions(900), (WARM,))
-    beside = replace(other.only_stage, name="beside", sinks=(LatestValues("beside"),))
-    runner = StreamRunner(replace(plan, stages=(plan.only_stage, beside)), spark, broker, tmp_path)
+    other_stage = replace(other.only_stage, name="beside", sinks=(LatestValues("beside"),))
+    runner = StreamRunner(replace(plan, stages=(plan.only_stage, other_stage)), spark, broker, tmp_path)
     sent = make_readings(300, seed=9)
-    ran(runner, [sent[:150], sent[150:]], topic, [0, 0])
+    run_batches(runner, [sent[:150], sent[150:]], topic, [0, 0])
     data = [outcome for outcome in runner.progress.outcomes if outcome.kind == "data"]
     assert {outcome.placement for outcome in data} == {"executors"}
     assert list_windows(runner.table(f"latest/{plan.name}")) == expect_windows(sent, TEN_SECONDS, 10_000)
-    here = StreamRunner(
-        replace(plan, stages=(plan.only_stage, beside)), spark, broker, tmp_path / "here", budget_mb=2**20
+    in_driver = StreamRunner(
+        replace(plan, stages=(plan.only_stage, other_stage)),
+        spark,
+        broker,
+        tmp_path / "here",
+        budget_mb=2**20,
     )
-    here.run_until_read(302)
-    assert {outcome.placement for outcome in here.progress.outcomes} == {"driver"}
-    assert list_windows(runner.table("latest/beside")) == list_windows(here.table("latest/beside"))
+    in_driver.run_until_read(302)
+    assert {outcome.placement for outcome in in_driver.progress.outcomes} == {"driver"}
+    assert list_windows(runner.table("latest/beside")) == list_windows(in_driver.table("latest/beside"))
 
 
 @pytest.mark.parametrize("window", [Fixed(10_000), Sessions(900)], ids=["fixed", "sessions"])
-def test_batches_go_to_the_executors_and_back_and_nobody_sees_a_difference(
+def test_batches_may_alternate_between_driver_and_executors(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path, window: Window
 ) -> None:
-    plan = deduplicated(build_plan(topic, window, (WARM,), lateness=20_000))
+    plan = add_deduplication(build_plan(topic, window, (WARM,), lateness=20_000))
     sent = make_readings(600, seed=5)
     batches = [sent[:200], sent[100:400], sent[400:]]
-    elsewhere = StreamRunner(plan, spark, broker, tmp_path / "elsewhere")
-    ran(elsewhere, batches, topic, [0, 2**10, 0])
-    assert {outcome.placement for outcome in elsewhere.progress.outcomes} == {"driver", "executors"}
-    here = StreamRunner(plan, spark, broker, tmp_path / "here")
-    here.budget_mb = 2**20
-    here.run_until_read(703)
-    assert {outcome.placement for outcome in here.progress.outcomes} == {"driver"}
-    for some in (("read",), ("quarantined",), ("duplicate",), ("filtered",), ("folded", "late")):
-        assert total(elsewhere, some) == total(here, some), some
+    mixed = StreamRunner(plan, spark, broker, tmp_path / "elsewhere")
+    run_batches(mixed, batches, topic, [0, 2**10, 0])
+    assert {outcome.placement for outcome in mixed.progress.outcomes} == {"driver", "executors"}
+    in_driver = StreamRunner(plan, spark, broker, tmp_path / "here")
+    in_driver.budget_mb = 2**20
+    in_driver.run_until_read(703)
+    assert {outcome.placement for outcome in in_driver.progress.outcomes} == {"driver"}
+    for fates in (("read",), ("quarantined",), ("duplicate",), ("filtered",), ("folded", "late")):
+        assert sum_fates(mixed, fates) == sum_fates(in_driver, fates), fates
 
 
-def test_what_the_executors_fold_is_what_the_records_say(
+def test_tables_folded_in_the_executors_match_duckdb(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
     runner = StreamRunner(build_plan(topic, Fixed(10_000)), spark, broker, tmp_path)
     sent = make_readings(900, seed=9)
-    ran(runner, [sent[:300], sent[300:600], sent[600:]], topic, [0, 0, 0])
+    run_batches(runner, [sent[:300], sent[300:600], sent[600:]], topic, [0, 0, 0])
     assert {outcome.placement for outcome in runner.progress.outcomes if outcome.kind == "data"} == {
         "executors"
     }

@@ -1,4 +1,4 @@
-"""A record that breaks one's own code, in each place where one's own code runs: compared with DuckDB without it."""
+"""A record on which user code fails is quarantined; tables match DuckDB without it."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,26 +34,26 @@ POISON = 13.25
 """A temperature that no other reading has."""
 
 
-def breaking(frame: "DataFrame") -> "DataFrame":
+def fail_on_poison(frame: "DataFrame") -> "DataFrame":
     from pyspark.sql.functions import udf
 
-    def judge(temperature):  # the types that Python knows would have Spark guess at a kind of function
+    def raise_on_poison(temperature):  # with annotations, Spark would infer another kind of UDF
         if temperature == 13.25:
             raise ValueError("no such temperature")
         return temperature
 
-    return frame.withColumn("temperature", udf(judge, "double")("temperature"))
+    return frame.withColumn("temperature", udf(raise_on_poison, "double")("temperature"))
 
 
-BY_SQL = f"""
+FAILING_SQL = f"""
     SELECT * EXCEPT (temperature),
            CASE WHEN temperature = {POISON} THEN 1 / (temperature - {POISON}) ELSE temperature END AS temperature
     FROM input
 """
 
 
-class Broken:
-    """Counts, and breaks where it meets the poison: in the executors, or when results are shown."""
+class FailingCombiner:
+    """A combiner that counts, and fails on the poison record in `add` or in `result`."""
 
     partial_type = pa.float64()
     result_type = pa.float64()
@@ -78,7 +78,7 @@ class Broken:
         np.add.at(sums, groups, np.asarray(partials.fill_null(0)))
         return pa.array(sums)
 
-    def subtract(self, partials: pa.Array, gone: pa.Array) -> pa.Array:
+    def subtract(self, partials: pa.Array, removed: pa.Array) -> pa.Array:
         raise NotImplementedError
 
     def result(self, partials: pa.Array) -> pa.Array:
@@ -87,13 +87,13 @@ class Broken:
         return partials
 
 
-def stepped(*steps: Any) -> "Any":
+def with_steps(*steps: Any) -> "Any":
     return lambda plan: replace(plan, stages=(replace(plan.only_stage, steps=steps),))
 
 
-def combined(where: str) -> "Any":
+def with_combiner(where: str) -> "Any":
     def change(plan: Plan) -> Plan:
-        more = AggregateOutput("own", Custom(("temperature",), combiner_ref(Broken(where))))
+        more = AggregateOutput("own", Custom(("temperature",), combiner_ref(FailingCombiner(where))))
         return replace(
             plan, stages=(replace(plan.only_stage, aggregates=(*plan.only_stage.aggregates, more)),)
         )
@@ -102,8 +102,8 @@ def combined(where: str) -> "Any":
 
 
 @dataclass
-class Guarded(StreamRunner):
-    """A stream that may set one record aside."""
+class PoisonTolerantRunner(StreamRunner):
+    """A stream that may quarantine one poison record."""
 
     poison_limit: int = 1
 
@@ -116,40 +116,40 @@ def topic(broker: LocalBroker) -> str:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
-        (stepped(ApplyStep(function_ref(breaking))), "ValueError: no such temperature"),
-        (stepped(SqlStep(BY_SQL)), "DIVIDE_BY_ZERO"),
-        (combined("add"), "add of Broken raised ArithmeticError: cannot add it"),
-        (combined("result"), "result of Broken raised ArithmeticError: cannot show it"),
+        (with_steps(ApplyStep(function_ref(fail_on_poison))), "ValueError: no such temperature"),
+        (with_steps(SqlStep(FAILING_SQL)), "DIVIDE_BY_ZERO"),
+        (with_combiner("add"), "add of FailingCombiner raised ArithmeticError: cannot add it"),
+        (with_combiner("result"), "result of FailingCombiner raised ArithmeticError: cannot show it"),
     ],
     ids=["udf", "sql", "combiner's add", "combiner's result"],
 )
-def test_the_record_is_set_aside_with_its_address_and_all_others_count(
-    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path, change: Any, said: str
+def test_a_poison_record_is_quarantined_with_its_address(
+    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path, change: Any, message: str
 ) -> None:
-    runner = Guarded(change(build_plan(topic, fixed("10 seconds"))), spark, broker, tmp_path)
-    good, poison = make_readings(300, seed=1), {"device": "d1", "at": 5_000, "temperature": POISON}
-    send(broker, topic, good[:150])
-    send(broker, topic, [*good[150:170], poison, *good[170:]], partition=1)
+    runner = PoisonTolerantRunner(change(build_plan(topic, fixed("10 seconds"))), spark, broker, tmp_path)
+    valid, poison = make_readings(300, seed=1), {"device": "d1", "at": 5_000, "temperature": POISON}
+    send(broker, topic, valid[:150])
+    send(broker, topic, [*valid[150:170], poison, *valid[170:]], partition=1)
     runner.run_until_read(301)
     assert list_windows(runner.table(f"latest/{runner.plan.name}")) == expect_windows(
-        good, TEN_SECONDS, 10_000
+        valid, TEN_SECONDS, 10_000
     )
     assert sum_accounts(runner, "read", "folded", "quarantined") == [(301, 300, 1)]
     ((partition, offset, reason),) = query_duckdb(
         'SELECT partition, "offset", reason FROM q', q=runner.table(f"quarantine/{topic}")
     )
     assert (partition, offset) == (1, 20)
-    assert said in reason
+    assert message in reason
     assert reason.startswith("user_code_error: ")
 
 
-def test_more_than_may_be_set_aside_stop_the_stream_and_nothing_of_the_batch_is_written(
+def test_more_poison_records_than_the_limit_stop_the_stream(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
-    plan = stepped(ApplyStep(function_ref(breaking)))(build_plan(topic, fixed("10 seconds")))
-    runner = Guarded(plan, spark, broker, tmp_path)
+    plan = with_steps(ApplyStep(function_ref(fail_on_poison)))(build_plan(topic, fixed("10 seconds")))
+    runner = PoisonTolerantRunner(plan, spark, broker, tmp_path)
     poison = {"device": "d1", "at": 5_000, "temperature": POISON}
     send(broker, topic, [*make_readings(20, seed=2), poison, poison])
     with pytest.raises(Exception, match=r"user code failed on more than 1 records, the last in batch 0"):
@@ -157,22 +157,26 @@ def test_more_than_may_be_set_aside_stop_the_stream_and_nothing_of_the_batch_is_
     assert runner.progress.outcomes == []
 
 
-def test_a_sum_that_outgrows_its_column_stops_its_stream_with_a_sentence_and_no_other(
+def test_a_sum_overflow_stops_only_its_stream(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
     plan = build_plan(topic, fixed("10 seconds"))
-    great = stepped(SqlStep(f"SELECT *, {2**62}L AS great FROM input"))(plan)
-    summed = AggregateOutput("greatest", Sum("great"))
-    great = replace(
-        great,
+    overflowing = with_steps(SqlStep(f"SELECT *, {2**62}L AS great FROM input"))(plan)
+    overflowing_sum = AggregateOutput("greatest", Sum("great"))
+    overflowing = replace(
+        overflowing,
         name="great",
-        stages=(replace(great.only_stage, aggregates=(*great.only_stage.aggregates, summed)),),
+        stages=(
+            replace(overflowing.only_stage, aggregates=(*overflowing.only_stage.aggregates, overflowing_sum)),
+        ),
     )
-    good = [{"device": "d1", "at": at, "temperature": 1.5} for at in (1_000, 2_000, 3_000, 21_000)]
-    send(broker, topic, good)
-    stopped, other = (Guarded(each, spark, broker, tmp_path / each.name) for each in (great, plan))
+    valid = [{"device": "d1", "at": at, "temperature": 1.5} for at in (1_000, 2_000, 3_000, 21_000)]
+    send(broker, topic, valid)
+    failing, other = (
+        PoisonTolerantRunner(each, spark, broker, tmp_path / each.name) for each in (overflowing, plan)
+    )
     with pytest.raises(SumOverflowError, match="greatest of a window exceeds what its column"):
-        stopped.run_until_read(4)
-    assert stopped.progress.outcomes == []
+        failing.run_until_read(4)
+    assert failing.progress.outcomes == []
     other.run_until_read(4)
-    assert list_windows(other.table(f"latest/{plan.name}")) == expect_windows(good, TEN_SECONDS, 10_000)
+    assert list_windows(other.table(f"latest/{plan.name}")) == expect_windows(valid, TEN_SECONDS, 10_000)

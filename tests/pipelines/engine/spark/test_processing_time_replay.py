@@ -1,4 +1,4 @@
-"""Windows that the clock has cut are the same after a replay: the ledger tells when each record was read."""
+"""A replay of processing-time windows uses the batch times in the ledger."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 START = 1_000_000
-MOMENTS = (0, 4_000, 13_000, 26_000)
-"""When records come, in milliseconds from the start: some in one window, some in the next, one with nothing."""
+READ_TIMES_MS = (0, 4_000, 13_000, 26_000)
+"""The read times after the start: two in one window, one in the next, one after a gap."""
 
-MANY = 60
+RECORD_COUNT = 60
 
 WINDOWS = {
     "sliding": Sliding(10_000, 5_000, time="processing"),
@@ -40,73 +40,73 @@ WINDOWS = {
 STARTS = {"sliding": "[clock - clock % 5000 - 5000, clock - clock % 5000]"}
 
 
-def life_over(window: Window, spark: "SparkSession", broker: LocalBroker, folder: Path) -> ReplayRunner:
+def create_runner(window: Window, spark: "SparkSession", broker: LocalBroker, folder: Path) -> ReplayRunner:
     topic = f"clocked{uuid4().hex[:8]}"
     broker.create_topic(topic, 2)
     return ReplayRunner(build_plan(topic, window), spark, broker, folder)
 
 
-def reads_at(runner: ReplayRunner, moment: int, sent: list[tuple[int, dict[str, Any]]]) -> None:
-    """Send some records and have the stream read them at a moment."""
-    runner.clock = START + moment
-    records = make_readings(MANY, seed=moment)
+def read_at(runner: ReplayRunner, read_time_ms: int, sent: list[tuple[int, dict[str, Any]]]) -> None:
+    """Send records and read them at a batch time."""
+    runner.clock = START + read_time_ms
+    records = make_readings(RECORD_COUNT, seed=read_time_ms)
     sent += [(runner.clock, record) for record in records]
     send_to_both_partitions(runner, records)
     runner.run_until_read(len(sent))
 
 
-def found(runner: ReplayRunner) -> list[tuple[Any, ...]]:
-    """Every window with its values."""
+def list_device_windows(runner: ReplayRunner) -> list[tuple[Any, ...]]:
+    """List all windows with their values."""
     columns = "device, window_start, window_end, n, measured, total, most, average"
     return query_duckdb(f"SELECT {columns} FROM t ORDER BY ALL", t=runner.table(f"latest/{runner.plan.name}"))
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-def test_windows_are_what_they_were_after_a_replay_while_records_flow(
+def test_a_replay_during_live_traffic_keeps_the_windows(
     name: str, spark: "SparkSession", broker: LocalBroker, tmp_path: Path
 ) -> None:
-    runner = life_over(WINDOWS[name], spark, broker, tmp_path)
+    runner = create_runner(WINDOWS[name], spark, broker, tmp_path)
     sent: list[tuple[int, dict[str, Any]]] = []
-    for moment in MOMENTS[:-1]:
-        reads_at(runner, moment, sent)
+    for read_time_ms in READ_TIMES_MS[:-1]:
+        read_at(runner, read_time_ms, sent)
     replay = runner.prepare_replay(runner.topic_source())
     replay.run_history()
-    reads_at(runner, MOMENTS[-1], sent)
-    before = found(runner)
-    unread = make_readings(MANY, seed=99)
-    send(runner.broker, runner.plan.sources[0].name, unread)
+    read_at(runner, READ_TIMES_MS[-1], sent)
+    before = list_device_windows(runner)
+    late_records = make_readings(RECORD_COUNT, seed=99)
+    send(runner.broker, runner.plan.sources[0].name, late_records)
     runner.clock = START + 41_000
     runner.finish_replay(replay)
-    sent += [(runner.clock, record) for record in unread]
+    sent += [(runner.clock, record) for record in late_records]
     if name in STARTS:
-        assert found(runner) == by_clock(sent, STARTS[name])
+        assert list_device_windows(runner) == expect_windows_by_clock(sent, STARTS[name])
     else:
-        assert [row for row in found(runner) if row in before] == before
-    after = found(runner)
-    again = runner.prepare_replay(runner.topic_source(), "and again")
-    again.run_history()
-    runner.finish_replay(again)
-    assert found(runner) == after, "a replay of a replay"
+        assert [row for row in list_device_windows(runner) if row in before] == before
+    after = list_device_windows(runner)
+    second_replay = runner.prepare_replay(runner.topic_source(), "and again")
+    second_replay.run_history()
+    runner.finish_replay(second_replay)
+    assert list_device_windows(runner) == after, "a replay of a replay"
 
 
-def by_clock(sent: list[tuple[int, dict[str, Any]]], starts: str) -> list[tuple[Any, ...]]:
-    """The same windows by DuckDB, from when each record was read."""
+def expect_windows_by_clock(sent: list[tuple[int, dict[str, Any]]], starts: str) -> list[tuple[Any, ...]]:
+    """Compute the windows in DuckDB from the time when each record was read."""
     measures = "count(1), count(temperature), sum(temperature), max(temperature), avg(temperature)"
-    placed = f"SELECT *, unnest({starts}) AS w FROM sent"
+    windowed = f"SELECT *, unnest({starts}) AS w FROM sent"
     times = "to_timestamp(w / 1000), to_timestamp((w + 10000) / 1000)"
     table = pa.Table.from_pylist([{**record, "clock": clock} for clock, record in sent])
     return query_duckdb(
-        f"SELECT device, {times}, {measures} FROM ({placed}) GROUP BY device, w ORDER BY ALL", sent=table
+        f"SELECT device, {times}, {measures} FROM ({windowed}) GROUP BY device, w ORDER BY ALL", sent=table
     )
 
 
-def test_what_was_read_by_nobody_at_a_known_moment_is_refused(
+def test_a_replay_of_offsets_without_a_batch_time_is_refused(
     spark: "SparkSession", broker: LocalBroker, tmp_path: Path
 ) -> None:
-    runner = life_over(Fixed(10_000, time="processing"), spark, broker, tmp_path)
-    reads_at(runner, 0, [])
+    runner = create_runner(Fixed(10_000, time="processing"), spark, broker, tmp_path)
+    read_at(runner, 0, [])
     ledger = tmp_path / "warehouse" / "ledger" / runner.plan.name
-    forget_first_rows(ledger)
+    drop_first_offsets(ledger)
     with pytest.raises(ReplayError, match=r"its ledger does not record when .* was read from offset 0 to"):
         runner.prepare_replay(runner.topic_source())
     config = BoundedRunConfig(tmp_path / "b", tmp_path / "w")
@@ -114,8 +114,8 @@ def test_what_was_read_by_nobody_at_a_known_moment_is_refused(
         run_bounded(runner.plan, spark, SourceFromOffsets(runner.topic_source(), {}), config, lambda: START)
 
 
-def forget_first_rows(ledger: Path) -> None:
-    """Have a ledger begin later than its topic, as one does whose stream was begun anew."""
+def drop_first_offsets(ledger: Path) -> None:
+    """Remove the first offsets from a ledger, as if the stream had started later."""
     rows = pa.table(DeltaTable(ledger).to_pyarrow_table())
     later = [{**row, "start": row["start"] + 1} for row in rows.to_pylist()]
     write_deltalake(ledger, pa.Table.from_pylist(later, schema=rows.schema), mode="overwrite")

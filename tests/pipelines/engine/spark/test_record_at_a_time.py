@@ -1,4 +1,4 @@
-"""The stream of the page of records at a time, in Spark's real-time mode: the alerts that plain Python finds."""
+"""The stream of docs/record_at_a_time.md in real-time mode sends the alerts that plain Python finds."""
 
 import json
 from pathlib import Path
@@ -19,35 +19,40 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MODE = "record at a time"
-TOGETHER, ROUNDS = 90, 10
+FIRST_RECORDS, ROUNDS = 90, 10
 
 
 @pytest.mark.spark
 @pytest.mark.kafka
-def test_each_odd_payment_is_told_while_the_batch_that_it_came_in_goes_on(
+def test_alerts_are_sent_while_their_batch_is_running(
     spark: "SparkSession", broker: LocalBroker, tmp_path: Path
 ) -> None:
     relay = AlertRelay(spark, broker, tmp_path)
     relay.create_topics([MODE])
     query = relay.start_query(MODE)
     try:
-        relay.send_payments(0, TOGETHER, 0)
-        relay.receive_alerts(MODE, TOGETHER // 3)
-        for number in range(TOGETHER, TOGETHER + 3 * ROUNDS, 3):
+        relay.send_payments(0, FIRST_RECORDS, 0)
+        relay.receive_alerts(MODE, FIRST_RECORDS // 3)
+        for number in range(FIRST_RECORDS, FIRST_RECORDS + 3 * ROUNDS, 3):
             relay.send_payments(number, 3, 0)
             relay.receive_alerts(MODE, number // 3 + 1)
         assert len(query.recentProgress) < ROUNDS, "a micro-batch would have ended with each"
     finally:
         query.stop()
-    odd = [one for one in map(create_payment, range(TOGETHER + 3 * ROUNDS)) if is_suspicious(one)]
-    told = read_topic(broker.bootstrap, alerts_topic(MODE))
-    assert [(alert.key, said(alert.value)) for alert in told] == [
-        (one["card"].encode(), {"payment": one["id"], "card": one["card"]}) for one in odd
+    suspicious = [
+        payment
+        for payment in map(create_payment, range(FIRST_RECORDS + 3 * ROUNDS))
+        if is_suspicious(payment)
+    ]
+    alerts = read_topic(broker.bootstrap, alerts_topic(MODE))
+    assert [(alert.key, decode_alert(alert.value)) for alert in alerts] == [
+        (payment["card"].encode(), {"payment": payment["id"], "card": payment["card"]})
+        for payment in suspicious
     ]
 
 
-def said(alert: bytes) -> dict[str, str]:
-    """What an alert says, but for the moment at which its payment came."""
+def decode_alert(alert: bytes) -> dict[str, str]:
+    """Decode an alert without the arrival time of its payment."""
     content = json.loads(alert)
     assert content.pop("came") > 0
     return dict(content)

@@ -25,7 +25,7 @@ from penstock.core.waiting import wait_until
 from penstock.engine.archive.archive_stream import ArchiveConfig, ArchiveStream
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.errors import ReplayError
-from penstock.engine.history import replay as replays
+from penstock.engine.history import replaced_tables
 from penstock.engine.history.bounded_run_config import BoundedRunConfig
 from penstock.engine.history.replay import StreamReplay
 from penstock.engine.history.replay_paths import ReplayPaths
@@ -142,7 +142,7 @@ def test_an_interrupted_switch_blocks_the_stream_until_it_is_finished(
     replay = runner.prepare_replay(runner.topic_source())
     replay.run_history()
     with monkeypatch.context() as patch:
-        patch.setattr(replays, "take_over_table", kill_at_call(2, replays.take_over_table))
+        patch.setattr(replaced_tables, "take_over_table", kill_at_call(2, replaced_tables.take_over_table))
         with pytest.raises(KeyboardInterrupt):
             runner.finish_replay(replay)
     with pytest.raises(ReplayError, match="replay again was interrupted while it switched"):

@@ -1,4 +1,4 @@
-"""Checks of single records in the pass that reads them: counted, set aside, or the end of the stream."""
+"""Row checks count failures, quarantine records or stop the stream in the pass that reads them."""
 
 import json
 from dataclasses import replace
@@ -47,8 +47,8 @@ def add_checks(plan: Plan, *checks: RowCheck) -> Plan:
 
 
 def make_batch_input(spark: "SparkSession", plan: Plan, records: list[Any]) -> SparkBatchInput:
-    sent = [r if r is None or isinstance(r, bytes) else json.dumps(r).encode() for r in records]
-    rows = [(None, value, "t", 0, offset, None) for offset, value in enumerate(sent)]
+    contents = [r if r is None or isinstance(r, bytes) else json.dumps(r).encode() for r in records]
+    rows = [(None, value, "t", 0, offset, None) for offset, value in enumerate(contents)]
     stage = compile_stage(
         plan.only_stage, FieldTypeResolver(spark).resolve_stage(plan.sources, plan.only_stage)
     )
@@ -57,7 +57,7 @@ def make_batch_input(spark: "SparkSession", plan: Plan, records: list[Any]) -> S
 
 
 FAR_AHEAD = 253_000_000_000_000
-"""An event time of the year 9987, of which 40,000 are more than a sum can hold."""
+"""An event time of the year 9987; a sum of 40,000 of them overflows."""
 
 
 def build_time_sum_plan() -> Plan:
@@ -75,14 +75,16 @@ PLANS = [
 ]
 
 
-@pytest.mark.parametrize("kept", [False, True], ids=["fetched", "kept and fetched later"])
+@pytest.mark.parametrize("fetched_later", [False, True], ids=["fetched", "fetched later"])
 @pytest.mark.parametrize("plan", PLANS, ids=["aggregated", "after steps", "in order"])
-def test_what_records_break_is_counted_and_set_aside_in_one_pass(
-    spark: "SparkSession", plan: Plan, kept: bool
+def test_failed_checks_are_counted_and_quarantined_in_one_pass(
+    spark: "SparkSession", plan: Plan, fetched_later: bool
 ) -> None:
     read = make_batch_input(spark, add_checks(plan, WARM, KNOWN, EARLY), RECORDS)
     partials = (
-        read.compute_remote_partials()[read.stage.plan.name].fetch() if kept else read.compute_partials()
+        read.compute_remote_partials()[read.stage.plan.name].fetch()
+        if fetched_later
+        else read.compute_partials()
     )
     assert read.count_failed_checks().to_pylist() == [
         {"topic": "t", "check": "warm", "action": "warn", "records": 2},
@@ -97,7 +99,7 @@ def test_what_records_break_is_counted_and_set_aside_in_one_pass(
     assert counts["quarantined"] == 3
 
 
-def test_a_check_that_cannot_tell_breaks_nothing(spark: "SparkSession") -> None:
+def test_a_check_that_is_null_does_not_fail(spark: "SparkSession") -> None:
     plan = add_checks(PLANS[0], RowCheck("null", "temperature > 1 AND NULL", "quarantine"))
     read = make_batch_input(spark, plan, RECORDS)
     read.compute_partials()
@@ -105,35 +107,40 @@ def test_a_check_that_cannot_tell_breaks_nothing(spark: "SparkSession") -> None:
 
 
 @pytest.mark.parametrize("action", ["quarantine", "warn"])
-def test_each_input_has_checks_of_its_own(spark: "SparkSession", action: CheckAction) -> None:
+def test_each_input_has_its_own_checks(spark: "SparkSession", action: CheckAction) -> None:
     plan = add_checks(PLANS[0], replace(KNOWN, action=action))
     other = replace(plan.sources[0], name="u", origin=TopicOrigin("u"), checks=(WARM,))
-    both = replace(
+    two_topic_plan = replace(
         plan, sources=(*plan.sources, other), stages=(replace(plan.only_stage, inputs=("t", "u")),)
     )
     rows = [(None, json.dumps(RECORDS[2]).encode(), topic, 0, 0, None) for topic in ("t", "u")]
     stage = compile_stage(
-        both.only_stage, FieldTypeResolver(spark).resolve_stage(both.sources, both.only_stage)
+        two_topic_plan.only_stage,
+        FieldTypeResolver(spark).resolve_stage(two_topic_plan.sources, two_topic_plan.only_stage),
     )
     ranges = (OffsetRange("t", 0, 0, 1), OffsetRange("u", 0, 0, 1))
-    read = SparkBatchInput(spark.createDataFrame(rows, KAFKA_SOURCE_DDL), both.sources, stage, 0, ranges)
+    read = SparkBatchInput(
+        spark.createDataFrame(rows, KAFKA_SOURCE_DDL), two_topic_plan.sources, stage, 0, ranges
+    )
     read.compute_partials()
-    found = read.count_failed_checks().select(["topic", "check"]).to_pylist()
-    assert found == [{"topic": "t", "check": "known"}, {"topic": "u", "check": "warm"}]
+    failed = read.count_failed_checks().select(["topic", "check"]).to_pylist()
+    assert failed == [{"topic": "t", "check": "known"}, {"topic": "u", "check": "warm"}]
     assert read.read_invalid_records().column("topic").to_pylist() == (
         ["t"] if action == "quarantine" else []
     )
 
 
-def test_values_that_are_set_aside_break_no_sum(spark: "SparkSession") -> None:
+def test_quarantined_values_do_not_overflow_a_sum(spark: "SparkSession") -> None:
     plan = add_checks(build_time_sum_plan(), RowCheck("far", "at >= 100000", "quarantine"))
-    far = [{"device": "z", "at": FAR_AHEAD + n % 10} for n in range(40_000)]
-    partials = make_batch_input(spark, plan, [*far, {"device": "a", "at": 5}]).compute_partials().to_pylist()
+    far_ahead = [{"device": "z", "at": FAR_AHEAD + n % 10} for n in range(40_000)]
+    partials = (
+        make_batch_input(spark, plan, [*far_ahead, {"device": "a", "at": 5}]).compute_partials().to_pylist()
+    )
     assert [(row["_fate"], row["_counted"]) for row in partials if row["_fate"]] == [("quarantined", 40_000)]
     assert [row["total_sum"] for row in partials if not row["_fate"]] == [5]
 
 
-def test_a_time_that_is_no_time_ends_no_session(spark: "SparkSession") -> None:
+def test_an_event_time_out_of_range_extends_no_session(spark: "SparkSession") -> None:
     records = [{"device": "a", "at": at} for at in (5, 2**63 - 1)]
     partials = (
         make_batch_input(spark, build_plan("t", Sessions(3_000)), records).compute_partials().to_pylist()
@@ -145,7 +152,7 @@ def test_a_time_that_is_no_time_ends_no_session(spark: "SparkSession") -> None:
 
 
 @pytest.mark.kafka
-def test_a_stream_stops_before_a_batch_that_it_must_not_take_and_goes_on_when_it_may(
+def test_a_stop_check_stops_the_stream_before_its_batch(
     spark: "SparkSession", broker: LocalBroker, tmp_path: Path
 ) -> None:
     topic = f"checked{uuid4().hex[:8]}"
@@ -155,16 +162,16 @@ def test_a_stream_stops_before_a_batch_that_it_must_not_take_and_goes_on_when_it
     send(broker, topic, RECORDS)
     runner.run_until_read(6)
     send(broker, topic, [{"device": "a", "at": 50_000 + n, "temperature": 1.0} for n in range(3)])
-    stopped = runner.start()
-    wait_until(lambda: stopped.failure() is not None, 60, "the check to stop the stream")
-    stopped.drain()
-    assert f"2 records of {topic} fail the check 'early'" in str(stopped.failure())
-    assert f"which stops the stream: {topic}/0 offset 7" in str(stopped.failure())
+    stream = runner.start()
+    wait_until(lambda: stream.failure() is not None, 60, "the check to stop the stream")
+    stream.drain()
+    assert f"2 records of {topic} fail the check 'early'" in str(stream.failure())
+    assert f"which stops the stream: {topic}/0 offset 7" in str(stream.failure())
     assert sum_accounts(runner, "read", "quarantined") == [(6, 3)]
     runner.plan = add_checks(plan, WARM, KNOWN, replace(EARLY, action="warn"))
     runner.run_until_read(9)
     assert sum_accounts(runner, "read", "folded", "quarantined") == [(9, 6, 3)]
-    told = runner.table(f"checks/{plan.name}").sort_by("batch_id")
-    found = [(row["check"], row["action"], row["records"]) for row in told.to_pylist()]
-    assert found == [("warm", "warn", 2), ("known", "quarantine", 1), ("early", "warn", 2)]
+    check_rows = runner.table(f"checks/{plan.name}").sort_by("batch_id")
+    failed = [(row["check"], row["action"], row["records"]) for row in check_rows.to_pylist()]
+    assert failed == [("warm", "warn", 2), ("known", "quarantine", 1), ("early", "warn", 2)]
     assert len(list_windows(runner.table(f"latest/{plan.name}"))) == 3

@@ -1,4 +1,4 @@
-"""Steps that make several rows of a record, or none: values by row, accounts by record."""
+"""Steps that return several rows per record: windows count rows, the ledger counts records."""
 
 import random
 from pathlib import Path
@@ -36,13 +36,13 @@ COLUMNS = (Column("tags", "ARRAY<STRING>"), Column("at", "BIGINT"))
 EXPLODE = "SELECT *, explode(tags) AS tag FROM input"
 
 
-def exploded(frame: "DataFrame") -> "DataFrame":
-    """A row for each tag."""
+def explode_in_spark(frame: "DataFrame") -> "DataFrame":
+    """Return a row per tag."""
     return frame.selectExpr("*", "explode(tags) AS tag")
 
 
-def over_arrow(table: pa.Table) -> pa.Table:
-    """A row for each tag, over Arrow."""
+def explode_in_arrow(table: pa.Table) -> pa.Table:
+    """Return a row per tag, from Arrow."""
     tags = table.column("tags").combine_chunks()
     rows = pc.list_parent_indices(tags)
     return table.take(rows).append_column("tag", pc.list_flatten(tags))
@@ -50,13 +50,13 @@ def over_arrow(table: pa.Table) -> pa.Table:
 
 STEPS = {
     "sql": SqlStep(EXPLODE),
-    "a function": ApplyStep(function_ref(exploded)),
-    "over Arrow": ArrowStep(function_ref(over_arrow)),
+    "a function": ApplyStep(function_ref(explode_in_spark)),
+    "over Arrow": ArrowStep(function_ref(explode_in_arrow)),
 }
 
 
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS.keys())
-def test_each_row_counts_in_its_windows_and_each_record_once_in_the_accounts(
+def test_windows_count_rows_and_the_ledger_counts_records(
     spark: "SparkSession", broker: LocalBroker, tmp_path: Path, step: Any
 ) -> None:
     topic = f"tagged{uuid4().hex[:8]}"
@@ -68,24 +68,24 @@ def test_each_row_counts_in_its_windows_and_each_record_once_in_the_accounts(
     )  # fmt: skip
     plan = Plan(f"of_{topic}", (PlanSource(topic, TopicOrigin(topic), COLUMNS, "at"),), (stage,))
     runner = StreamRunner(plan, spark, broker, tmp_path)
-    chance = random.Random(3)
+    rng = random.Random(3)
     sent = [
         {
-            "tags": chance.choices(["a", "b", "c", "dull"], k=chance.randrange(4)),
-            "at": chance.randrange(60_000),
+            "tags": rng.choices(["a", "b", "c", "dull"], k=rng.randrange(4)),
+            "at": rng.randrange(60_000),
         }
         for _ in range(400)
     ]
     send(broker, topic, [*sent[:150], b"broken"], 0)
     send(broker, topic, sent[150:], 1)
     runner.run_until_read(401)
-    shown = "SELECT tag, epoch_ms(window_start), n FROM found ORDER BY ALL"
+    query = "SELECT tag, epoch_ms(window_start), n FROM found ORDER BY ALL"
     starts = """range("at" - "at" % 4000, "at" - 10000, -4000)"""
-    placed = f'SELECT tag, unnest({starts}) AS w FROM (SELECT "at", unnest(tags) AS tag FROM sent)'
-    expected = f"SELECT tag, w, count(1) FROM ({placed}) WHERE tag != 'dull' GROUP BY ALL ORDER BY ALL"
-    assert query_duckdb(shown, found=runner.table("latest/tags")) == query_duckdb(
+    windowed = f'SELECT tag, unnest({starts}) AS w FROM (SELECT "at", unnest(tags) AS tag FROM sent)'
+    expected = f"SELECT tag, w, count(1) FROM ({windowed}) WHERE tag != 'dull' GROUP BY ALL ORDER BY ALL"
+    assert query_duckdb(query, found=runner.table("latest/tags")) == query_duckdb(
         expected, sent=pa.Table.from_pylist(sent)
     )
-    interesting = sum(any(tag != "dull" for tag in record["tags"]) for record in sent)
+    records_with_rows = sum(any(tag != "dull" for tag in record["tags"]) for record in sent)
     accounts = sum_accounts(runner, "read", "folded", "quarantined", "filtered", "late")
-    assert accounts == [(401, interesting, 1, 400 - interesting, 0)]
+    assert accounts == [(401, records_with_rows, 1, 400 - records_with_rows, 0)]

@@ -1,4 +1,4 @@
-"""Sessions and windows of processing time, from a real broker to Delta, against answers computed by DuckDB."""
+"""Session, processing-time and order windows over Kafka match DuckDB."""
 
 import random
 from pathlib import Path
@@ -35,7 +35,7 @@ COLUMNS = (
     Column("at", "BIGINT", required=True),
     Column("steps", "BIGINT"),
 )
-EACH_TIME = repeatedly(after_count(1))
+EACH_BATCH = repeatedly(after_count(1))
 SESSIONS = """
     WITH instants AS (
         SELECT device, "at", count(1) AS n, sum(steps) AS total FROM sent GROUP BY ALL
@@ -50,11 +50,11 @@ SESSIONS = """
 """
 
 
-def plan_over(
+def build_plan(
     topic: str,
     window: Window,
     accumulation: AccumulationMode,
-    trigger: Trigger = EACH_TIME,
+    trigger: Trigger = EACH_BATCH,
     lateness: int = 10**13,
 ) -> Plan:
     name = f"by_{topic}"
@@ -70,29 +70,29 @@ def plan_over(
     )
 
 
-def walks(many: int, seed: int) -> list[dict[str, Any]]:
-    """Records in disorder, with gaps that a later record may close."""
-    chance = random.Random(seed)
+def make_walks(many: int, seed: int) -> list[dict[str, Any]]:
+    """Return records out of order, with gaps that a later record may close."""
+    rng = random.Random(seed)
     return [
         {
-            "device": f"d{chance.randrange(12)}",
-            "at": chance.randrange(120_000),
-            "steps": chance.choice([None, chance.randrange(9)]),
+            "device": f"d{rng.randrange(12)}",
+            "at": rng.randrange(120_000),
+            "steps": rng.choice([None, rng.randrange(9)]),
         }
         for _ in range(many)
     ]
 
 
-def asked(sql: str, **tables: pa.Table) -> list[tuple[Any, ...]]:
+def query_duckdb(sql: str, **tables: pa.Table) -> list[tuple[Any, ...]]:
     connection = duckdb.connect()
     for name, content in tables.items():
         connection.register(name, content)
     return connection.sql(sql).fetchall()
 
 
-def latest(runner: StreamRunner) -> list[tuple[Any, ...]]:
+def list_latest(runner: StreamRunner) -> list[tuple[Any, ...]]:
     columns = "device, epoch_ms(window_start), epoch_ms(window_end), n, total"
-    return asked(f"SELECT {columns} FROM t ORDER BY ALL", t=runner.table(f"latest/{runner.plan.name}"))
+    return query_duckdb(f"SELECT {columns} FROM t ORDER BY ALL", t=runner.table(f"latest/{runner.plan.name}"))
 
 
 @pytest.fixture
@@ -103,38 +103,38 @@ def topic(broker: LocalBroker) -> str:
 
 
 @pytest.mark.parametrize("accumulation", ["accumulating", "retracting"])
-def test_sessions_merge_as_records_come_and_across_restarts(
+def test_sessions_merge_across_batches_and_restarts(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path, accumulation: AccumulationMode
 ) -> None:
-    runner = StreamRunner(plan_over(topic, Sessions(3000), accumulation), spark, broker, tmp_path)
-    first, second = walks(150, seed=1), walks(150, seed=2)
+    runner = StreamRunner(build_plan(topic, Sessions(3000), accumulation), spark, broker, tmp_path)
+    first, second = make_walks(150, seed=1), make_walks(150, seed=2)
     send(broker, topic, first)
     runner.run_until_read(150)
     send(broker, topic, second, partition=1)
     runner.run_until_read(300)
-    assert latest(runner) == asked(SESSIONS, sent=pa.Table.from_pylist(first + second))
+    assert list_latest(runner) == query_duckdb(SESSIONS, sent=pa.Table.from_pylist(first + second))
 
 
-def test_what_sessions_took_back_and_put_in_adds_up_to_what_was_sent(
+def test_inserts_and_retractions_of_sessions_add_up(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
-    runner = StreamRunner(plan_over(topic, Sessions(3000), "retracting"), spark, broker, tmp_path)
-    sent = walks(200, seed=3)
+    runner = StreamRunner(build_plan(topic, Sessions(3000), "retracting"), spark, broker, tmp_path)
+    sent = make_walks(200, seed=3)
     for begin in range(0, 200, 50):
         send(broker, topic, sent[begin : begin + 50])
         runner.run_until_read(begin + 50)
-    standing = "device, epoch_ms(window_start), epoch_ms(window_end)"
+    window_columns = "device, epoch_ms(window_start), epoch_ms(window_end)"
     sign = "CASE kind WHEN 'insert' THEN 1 ELSE -1 END"
-    summed = f"""SELECT {standing}, sum({sign} * n), sum({sign} * total) FROM panes
+    summed = f"""SELECT {window_columns}, sum({sign} * n), sum({sign} * total) FROM panes
                  GROUP BY ALL HAVING sum({sign}) > 0 ORDER BY ALL"""
-    found = asked(summed, panes=runner.table(f"panes/{runner.plan.name}"))
-    assert found == asked(SESSIONS, sent=pa.Table.from_pylist(sent))
+    found = query_duckdb(summed, panes=runner.table(f"panes/{runner.plan.name}"))
+    assert found == query_duckdb(SESSIONS, sent=pa.Table.from_pylist(sent))
 
 
-def test_a_late_record_is_written_down_with_the_session_that_refused_it(
+def test_a_late_record_names_its_closed_session(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
-    plan = plan_over(topic, Sessions(3000), "accumulating", after_watermark(), lateness=2_000)
+    plan = build_plan(topic, Sessions(3000), "accumulating", after_watermark(), lateness=2_000)
     runner = StreamRunner(plan, spark, broker, tmp_path)
     for partition in (0, 1):
         send(broker, topic, [{"device": "a", "at": 30_000, "steps": 1}], partition)
@@ -142,19 +142,19 @@ def test_a_late_record_is_written_down_with_the_session_that_refused_it(
     send(broker, topic, [{"device": "a", "at": at, "steps": 2} for at in (19_000, 20_500, 29_000)])
     runner.run_until_read(5)
     late = runner.table(f"late/{plan.name}")
-    told = '"offset", epoch_ms(window_start), epoch_ms(window_end), reason, missed_by_ms'
-    assert asked(f"SELECT {told} FROM late ORDER BY ALL", late=late) == [
+    columns = '"offset", epoch_ms(window_start), epoch_ms(window_end), reason, missed_by_ms'
+    assert query_duckdb(f"SELECT {columns} FROM late ORDER BY ALL", late=late) == [
         (1, 19_000, 23_500, "closed", 3_500),
         (2, 19_000, 23_500, "closed", 3_500),
     ]
 
 
-def test_a_window_of_processing_time_takes_what_comes_while_it_lasts(
+def test_a_processing_time_window_takes_the_records_of_its_batches(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
-    plan = plan_over(topic, Fixed(10_000, time="processing"), "accumulating", after_watermark(), lateness=0)
+    plan = build_plan(topic, Fixed(10_000, time="processing"), "accumulating", after_watermark(), lateness=0)
     runner = StreamRunner(plan, spark, broker, tmp_path)
-    sent = walks(90, seed=4)
+    sent = make_walks(90, seed=4)
     for number, clock in enumerate((1_000_000, 1_004_000, 1_011_000)):
         runner.clock = clock
         send(broker, topic, sent[number * 30 : number * 30 + 30])
@@ -162,56 +162,56 @@ def test_a_window_of_processing_time_takes_what_comes_while_it_lasts(
     expected = (
         """SELECT device, 1000000, 1010000, count(1), sum(steps) FROM sent GROUP BY device ORDER BY ALL"""
     )
-    assert latest(runner) == asked(expected, sent=pa.Table.from_pylist(sent[:60]))
+    assert list_latest(runner) == query_duckdb(expected, sent=pa.Table.from_pylist(sent[:60]))
 
 
-ORDERED = """
+POSITIONS = """
     SELECT *, row_number() OVER (PARTITION BY device ORDER BY nth) - 1 AS place FROM sent
 """
 
 
-def in_order(runner: StreamRunner) -> list[tuple[Any, ...]]:
+def list_order_windows(runner: StreamRunner) -> list[tuple[Any, ...]]:
     columns = "device, window_number, epoch_ms(window_start), epoch_ms(window_end), n, total"
-    return asked(f"SELECT {columns} FROM t ORDER BY ALL", t=runner.table(f"latest/{runner.plan.name}"))
+    return query_duckdb(f"SELECT {columns} FROM t ORDER BY ALL", t=runner.table(f"latest/{runner.plan.name}"))
 
 
-def numbered(records: list[dict[str, Any]]) -> pa.Table:
+def number_records(records: list[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist([{**record, "nth": nth} for nth, record in enumerate(records)])
 
 
-def test_each_record_is_in_one_tumbling_window_of_its_key_across_restarts(
+def test_each_record_is_in_one_tumbling_window_of_its_key(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
-    plan = plan_over(topic, Tumbling(CountPolicy(4)), "accumulating", Default(), lateness=0)
+    plan = build_plan(topic, Tumbling(CountPolicy(4)), "accumulating", Default(), lateness=0)
     runner = StreamRunner(plan, spark, broker, tmp_path)
-    sent = walks(200, seed=5)
+    sent = make_walks(200, seed=5)
     send(broker, topic, sent[:90])
     runner.run_until_read(90)
     send(broker, topic, sent[90:])
     runner.run_until_read(200)
     expected = f"""
         SELECT device, CAST(floor(place / 4) AS BIGINT) AS number, min("at"), max("at") + 1, count(1), sum(steps)
-        FROM ({ORDERED}) GROUP BY device, number HAVING count(1) = 4 ORDER BY ALL"""
-    assert in_order(runner) == asked(expected, sent=numbered(sent))
+        FROM ({POSITIONS}) GROUP BY device, number HAVING count(1) = 4 ORDER BY ALL"""
+    assert list_order_windows(runner) == query_duckdb(expected, sent=number_records(sent))
 
 
-def test_a_sliding_window_of_the_last_records_is_shown_after_each_few(
+def test_a_sliding_order_window_emits_the_last_records(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
     window = SlidingOrder(CountPolicy(5), CountPolicy(2))
-    plan = plan_over(topic, window, "accumulating", Default(), lateness=0)
+    plan = build_plan(topic, window, "accumulating", Default(), lateness=0)
     runner = StreamRunner(plan, spark, broker, tmp_path)
-    sent = walks(200, seed=6)
+    sent = make_walks(200, seed=6)
     send(broker, topic, [*sent[:111], b"broken"])
     runner.run_until_read(112)
     send(broker, topic, sent[111:])
     runner.run_until_read(201)
-    held = "PARTITION BY device ORDER BY place ROWS BETWEEN 4 PRECEDING AND CURRENT ROW"
+    frame = "PARTITION BY device ORDER BY place ROWS BETWEEN 4 PRECEDING AND CURRENT ROW"
     expected = f"""
         SELECT device, CAST(floor(place / 2) AS BIGINT), least, most + 1, held, total FROM (
-            SELECT *, min("at") OVER ({held}) AS least, max("at") OVER ({held}) AS most,
-                   count(1) OVER ({held}) AS held, sum(steps) OVER ({held}) AS total
-            FROM ({ORDERED})
+            SELECT *, min("at") OVER ({frame}) AS least, max("at") OVER ({frame}) AS most,
+                   count(1) OVER ({frame}) AS held, sum(steps) OVER ({frame}) AS total
+            FROM ({POSITIONS})
         ) WHERE place % 2 = 1 ORDER BY ALL"""
-    assert in_order(runner) == asked(expected, sent=numbered(sent))
+    assert list_order_windows(runner) == query_duckdb(expected, sent=number_records(sent))
     assert runner.table(f"quarantine/{topic}").num_rows == 1

@@ -1,4 +1,4 @@
-"""Lines of a socket, through a topic, counted in windows: both ways of counting say what plain Python says."""
+"""Both word counts over lines of a socket match plain Python."""
 
 import json
 import re
@@ -33,12 +33,12 @@ SIZE, SLIDE = 30_000, 10_000
 
 
 @pytest.fixture(scope="module")
-def said(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """What came of a server that says one line to whoever connects, and hangs up; with the partition of each."""
+def lines(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """Feed lines from a server that sends one line per connection; return the records with their partitions."""
     contract = replace(load_contract("lines"), topic=TOPIC)
     ensure_topics(broker.bootstrap, [contract])
     texts = (TEXTS[number % len(TEXTS)] for number in count())
-    # Each reading of this clock is a second after the one before: with a line they are three.
+    # Each call of the clock adds a second, and each line calls it three times.
     ticks = count(START_MS, 1_000)
     with run_line_server(lambda client: client.sendall(f"{next(texts)}\n".encode())) as port:
         options = {"address": f"127.0.0.1:{port}", "text": True, "follow": True}
@@ -49,54 +49,56 @@ def said(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> list[
         )
         summary = feed.run(threading.Event(), limits=FeedLimits(count=LINES))
     assert summary.acknowledged_records == LINES
-    found = [
+    lines_read = [
         {"partition": read.partition, **json.loads(read.value)}
         for read in read_topic(broker.bootstrap, TOPIC)
     ]
-    assert Counter(each["text"] for each in found) == Counter(TEXTS[n % len(TEXTS)] for n in range(LINES))
-    return found
+    assert Counter(each["text"] for each in lines_read) == Counter(
+        TEXTS[n % len(TEXTS)] for n in range(LINES)
+    )
+    return lines_read
 
 
-def counted(said: list[dict[str, Any]]) -> Counter[tuple[str, int]]:
-    """How often each word was said in each window that the watermark has passed."""
-    newest = {each["partition"]: each["at"] for each in sorted(said, key=lambda each: each["at"])}
-    assert len(newest) == 3, "each partition has lines, so none holds the watermark back"
+def expect_counts(lines: list[dict[str, Any]]) -> Counter[tuple[str, int]]:
+    """Count each word in each window that the watermark has passed."""
+    newest = {each["partition"]: each["at"] for each in sorted(lines, key=lambda each: each["at"])}
+    assert len(newest) == 3, "a partition without lines holds the watermark back"
     watermark = min(newest.values()) - load_contract("lines").max_out_of_orderness_ms
     windows: Counter[tuple[str, int]] = Counter()
-    for line in said:
-        last = line["at"] - line["at"] % SLIDE
+    for line in lines:
+        last_start = line["at"] - line["at"] % SLIDE
         for word in re.findall(r"\w+", line["text"].lower()):
-            windows.update((word, last - back) for back in range(0, SIZE, SLIDE))
-    return Counter({place: n for place, n in windows.items() if place[1] + SIZE <= watermark})
+            windows.update((word, last_start - shift) for shift in range(0, SIZE, SLIDE))
+    return Counter({window: n for window, n in windows.items() if window[1] + SIZE <= watermark})
 
 
-def over_the_topic(name: str) -> Plan:
+def load_plan(name: str) -> Plan:
     plan = catalog.load_plan(name)
     (source,) = plan.sources
     return replace(plan, sources=(replace(source, origin=TopicOrigin(TOPIC)),))
 
 
-def test_words_over_a_socket_are_counted_in_windows_that_slide(
-    spark: "SparkSession", broker: LocalBroker, said: list[dict[str, Any]], tmp_path: Path
+def test_word_count_over_a_socket_matches_python(
+    spark: "SparkSession", broker: LocalBroker, lines: list[dict[str, Any]], tmp_path: Path
 ) -> None:
-    runner = StreamRunner(over_the_topic("word_count"), spark, broker, tmp_path)
+    runner = StreamRunner(load_plan("word_count"), spark, broker, tmp_path)
     runner.run_until_read(LINES)
     rows = runner.table("latest/word_count").to_pylist()
-    shown = {(row["word"], millis(row["window_start"])): row["times"] for row in rows}
-    assert shown == counted(said)
-    assert len(shown) > 60
+    counts = {(row["word"], to_millis(row["window_start"])): row["times"] for row in rows}
+    assert counts == expect_counts(lines)
+    assert len(counts) > 60
 
 
-def test_adding_what_enters_and_taking_away_what_leaves_gives_the_same_numbers(
-    spark: "SparkSession", broker: LocalBroker, said: list[dict[str, Any]], tmp_path: Path
+def test_word_count_incremental_over_a_socket_matches_python(
+    spark: "SparkSession", broker: LocalBroker, lines: list[dict[str, Any]], tmp_path: Path
 ) -> None:
-    runner = StreamRunner(over_the_topic("word_count_incremental"), spark, broker, tmp_path)
+    runner = StreamRunner(load_plan("word_count_incremental"), spark, broker, tmp_path)
     runner.run_until_read(LINES)
     rows = runner.table("panes/word_count_incremental").to_pylist()
-    shown = {(row["word"], row["begins"]): row["times"] for row in rows}
-    assert shown == counted(said)
-    assert len(rows) == len(shown)
+    counts = {(row["word"], row["begins"]): row["times"] for row in rows}
+    assert counts == expect_counts(lines)
+    assert len(rows) == len(counts)
 
 
-def millis(moment: Any) -> int:
-    return round(moment.timestamp() * 1000)
+def to_millis(time: Any) -> int:
+    return round(time.timestamp() * 1000)

@@ -1,4 +1,4 @@
-"""Stages after stages from a real broker: what they leave is what DuckDB makes of the records that were sent."""
+"""A chain of three stages over Kafka matches DuckDB, live and bounded."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,34 +37,32 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 EACH = repeatedly(after_count(1))
 
 
-def in_fahrenheit(table: pa.Table) -> pa.Table:
-    """A reading with its temperature once more, in the other scale."""
+def add_fahrenheit(table: pa.Table) -> pa.Table:
+    """Add the temperature in another scale."""
     return table.append_column("fahrenheit", pc.add(pc.multiply(table.column("temperature"), 2.0), 32.0))
 
 
-def for_each_letter(table: pa.Table) -> pa.Table:
-    """A device's total for every beginning of its name."""
+def expand_prefixes(table: pa.Table) -> pa.Table:
+    """Return a row for every prefix of a device name."""
     names = table.column("device").to_pylist()
     rows = [row for row, name in enumerate(names) for _ in range(len(name))]
-    beginnings = [name[: length + 1] for name in names for length in range(len(name))]
-    return table.take(pa.array(rows, pa.int64())).append_column(
-        "beginning", pa.array(beginnings, pa.string())
-    )
+    prefixes = [name[: length + 1] for name in names for length in range(len(name))]
+    return table.take(pa.array(rows, pa.int64())).append_column("beginning", pa.array(prefixes, pa.string()))
 
 
 def build_plan(topic: str) -> Plan:
-    """Totals of a device, the greatest of all that begin alike, and how many of these differ."""
+    """Build totals per device, the best totals per prefix, and the number of prefixes."""
     first = Stage(
         "totals", (topic,), fixed("10 seconds"),
         (AggregateOutput("n", count()), AggregateOutput("total", sum_("fahrenheit")),
          AggregateOutput("least", min_("fahrenheit"))),
-        (ArrowStep(function_ref(in_fahrenheit)),), ("device",), EACH, FOREVER, "retracting",
+        (ArrowStep(function_ref(add_fahrenheit)),), ("device",), EACH, FOREVER, "retracting",
     )  # fmt: skip
     second = Stage(
         "best", ("totals",), fixed("20 seconds"),
         (AggregateOutput("best", TopN("total", 2)), AggregateOutput("coldest", min_("least")),
          AggregateOutput("heard", sum_("n"))),
-        (ArrowStep(function_ref(for_each_letter)),), ("beginning",), EACH, FOREVER, "retracting",
+        (ArrowStep(function_ref(expand_prefixes)),), ("beginning",), EACH, FOREVER, "retracting",
         sinks=(LatestValues("best"), PaneLog("best")),
     )  # fmt: skip
     third = Stage(
@@ -93,16 +91,18 @@ FROM best GROUP BY ALL ORDER BY ALL
 ALL = f"SELECT wide - wide % 60000, count(1), max(heard), sum(heard)::BIGINT FROM ({BEST}) GROUP BY 1 ORDER BY 1"
 
 
-def found(runner: StreamRunner, folder: str = "") -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    best = "SELECT beginning, epoch_ms(window_start), best, coldest, heard FROM found ORDER BY ALL"
-    whole = "SELECT epoch_ms(window_start), beginnings, heard, sum FROM found ORDER BY ALL"
+def read_results(
+    runner: StreamRunner, folder: str = ""
+) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    best_query = "SELECT beginning, epoch_ms(window_start), best, coldest, heard FROM found ORDER BY ALL"
+    all_query = "SELECT epoch_ms(window_start), beginnings, heard, sum FROM found ORDER BY ALL"
     return (
-        query_duckdb(best, found=runner.table(f"{folder}latest/best")),
-        query_duckdb(whole, found=runner.table(f"{folder}latest/all")),
+        query_duckdb(best_query, found=runner.table(f"{folder}latest/best")),
+        query_duckdb(all_query, found=runner.table(f"{folder}latest/all")),
     )
 
 
-def test_three_stages_leave_what_the_records_say_live_and_bounded(
+def test_a_chain_of_three_stages_matches_duckdb(
     spark: "SparkSession", broker: LocalBroker, tmp_path: Path
 ) -> None:
     topic = f"readings{uuid4().hex[:8]}"
@@ -110,27 +110,27 @@ def test_three_stages_leave_what_the_records_say_live_and_bounded(
     runner = StreamRunner(build_plan(topic), spark, broker, tmp_path)
     sent = make_readings(900, seed=7)
     for part in range(3):
-        some = sent[part * 300 : (part + 1) * 300]
-        send(broker, topic, some, partition=part % 2)
+        batch = sent[part * 300 : (part + 1) * 300]
+        send(broker, topic, batch, partition=part % 2)
         runner.run_until_read((part + 1) * 300)
     content = pa.Table.from_pylist(sent)
     expected = query_duckdb(BEST, sent=content), query_duckdb(ALL, sent=content)
-    assert found(runner) == expected
+    assert read_results(runner) == expected
     log = runner.table("panes/best").to_pylist()
-    standing: dict[tuple[Any, ...], Any] = {}
+    current: dict[tuple[Any, ...], Any] = {}
     for row in sorted(log, key=lambda row: (row["batch_id"], row["kind"] == "insert")):
-        place = (row["beginning"], row["window_start"])
+        window = (row["beginning"], row["window_start"])
         if row["kind"] == "retract":
-            assert standing.pop(place) == (row["best"], row["coldest"], row["heard"])
+            assert current.pop(window) == (row["best"], row["coldest"], row["heard"])
         else:
-            standing[place] = (row["best"], row["coldest"], row["heard"])
-    assert len(standing) == len(expected[0])
-    place = BoundedRunConfig(tmp_path / "bounded", tmp_path / "warehouse" / "runs", 250)
+            current[window] = (row["best"], row["coldest"], row["heard"])
+    assert len(current) == len(expected[0])
+    window = BoundedRunConfig(tmp_path / "bounded", tmp_path / "warehouse" / "runs", 250)
     run_bounded(
         runner.plan,
         spark,
         TopicSource(spark, topic, BrokerAccess(broker.bootstrap)),
-        place,
+        window,
         lambda: 1_000_000,
     )
-    assert found(runner, "runs/") == expected
+    assert read_results(runner, "runs/") == expected

@@ -1,4 +1,4 @@
-"""A stream whose definition was changed: what starts, what is refused, and a state that was rewritten."""
+"""A stream with a changed definition starts, is refused, or migrates its state."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -33,19 +33,19 @@ def runner(spark: "SparkSession", broker: LocalBroker, tmp_path: Path) -> Stream
     return StreamRunner(build_plan(topic, fixed("10 seconds")), spark, broker, tmp_path)
 
 
-def changed(plan: Plan) -> Plan:
-    """Without the greatest, and with the least, which counts from now on."""
+def change_aggregates(plan: Plan) -> Plan:
+    """Remove the maximum, and add a minimum that starts empty."""
     outputs = [output for output in plan.only_stage.aggregates if output.name != "most"]
     stage = replace(plan.only_stage, aggregates=(*outputs, AggregateOutput("least", min_("temperature"))))
     return replace(plan, stages=(stage,))
 
 
-def test_a_state_is_rewritten_and_what_is_kept_stays_exact(runner: StreamRunner) -> None:
+def test_a_migrated_state_keeps_exact_values(runner: StreamRunner) -> None:
     topic, folder = runner.plan.sources[0].name, runner.folder / "stream"
     first, second = make_readings(200, seed=1), make_readings(100, seed=2)
     send(runner.broker, topic, first)
     runner.run_until_read(200)
-    runner.plan = changed(runner.plan)
+    runner.plan = change_aggregates(runner.plan)
     with pytest.raises(PlanChangedError, match=r"least was absent and is Min.*plan-upgrade by_"):
         runner.start()
     upgrade = assess_upgrade(folder, runner.plan, ["least"])
@@ -53,8 +53,8 @@ def test_a_state_is_rewritten_and_what_is_kept_stays_exact(runner: StreamRunner)
     assert upgrade.upgrade_class is UpgradeClass.MIGRATABLE
     plan = runner.plan
     graph = compile_graph(plan, FieldTypeResolver(runner.session).resolve_plan(plan))
-    done = migrate_state(folder, plan, graph, ["least"], runner.epoch)
-    assert migrate_state(folder, plan, graph, ["least"], runner.epoch) == done
+    migration = migrate_state(folder, plan, graph, ["least"], runner.epoch)
+    assert migrate_state(folder, plan, graph, ["least"], runner.epoch) == migration
     send(runner.broker, topic, second)
     runner.run_until_read(300)
     measures = "count(1), count(temperature), sum(temperature)"
@@ -67,13 +67,15 @@ def test_a_state_is_rewritten_and_what_is_kept_stays_exact(runner: StreamRunner)
     found = query_duckdb(
         f"SELECT {columns} FROM found ORDER BY ALL", found=runner.table(f"latest/{runner.plan.name}")
     )
-    everything = query_duckdb(query, sent=pa.Table.from_pylist(sent))
-    touched = {(each["device"], each["at"] // 10_000 * 10_000) for each in second}
-    assert [row for row in everything if row[:2] in touched] == [row for row in found if row[:2] in touched]
-    assert len(found) == len(everything), "windows that nothing was added to are still there"
+    expected = query_duckdb(query, sent=pa.Table.from_pylist(sent))
+    updated_windows = {(each["device"], each["at"] // 10_000 * 10_000) for each in second}
+    assert [row for row in expected if row[:2] in updated_windows] == [
+        row for row in found if row[:2] in updated_windows
+    ]
+    assert len(found) == len(expected), "windows without new records are still there"
 
 
-def test_a_compatible_change_starts_by_itself_and_is_written_down(runner: StreamRunner) -> None:
+def test_a_compatible_change_starts_and_is_stored(runner: StreamRunner) -> None:
     topic, folder = runner.plan.sources[0].name, runner.folder / "stream"
     send(runner.broker, topic, make_readings(50, seed=3))
     runner.run_until_read(50)

@@ -1,4 +1,4 @@
-"""A function with a memory, from a real broker: its rows are those of a plain loop over the records."""
+"""Stateful functions over Kafka emit the rows of a plain loop over the records."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -45,56 +45,58 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 
 @dataclass(frozen=True)
-class Last:
-    """The reading before, and how many there were."""
+class LastReading:
+    """The last temperature and the number of readings."""
 
     temperature: float | None
     number: int
 
 
-def rises(call: KeyContext[Last]) -> KeyUpdate[Last]:
-    """Tell of every reading that is ten degrees above the one before it, and how many there were at the end."""
-    last, rows = call.state or Last(None, 0), []
+def find_rises(call: KeyContext[LastReading]) -> KeyUpdate[LastReading]:
+    """Emit readings that are ten degrees above the last one, and the number of readings at the end."""
+    last, rows = call.state or LastReading(None, 0), []
     for read in call.records:
         now = read.fields["temperature"]
         if now is not None and last.temperature is not None and now - last.temperature >= 10:
             rows.append(OutputRow({"rise": now - last.temperature, "number": last.number}, read.time))
-        last = Last(now if now is not None else last.temperature, last.number + 1)
+        last = LastReading(now if now is not None else last.temperature, last.number + 1)
     rows += [OutputRow({"rise": None, "number": last.number}, timer.at) for timer in call.due_timers]
     return KeyUpdate(last, rows, None if call.due_timers else [Timer(10**15)])
 
 
 @dataclass(frozen=True)
-class Seen:
-    """How many readings there were."""
+class ReadingCount:
+    """The number of readings."""
 
     number: int = 0
 
 
-def numbered(calls: KeyBatchContext) -> KeyBatchUpdate:
-    """Number the readings of every device, all devices at once."""
+def number_readings(calls: KeyBatchContext) -> KeyBatchUpdate:
+    """Number the readings of each device, vectorized over all devices."""
     key = calls.records.column(KEY_INDEX_COLUMN).to_numpy()
     before = calls.states.column("number").fill_null(0).to_numpy()
-    place = np.arange(len(key)) - np.searchsorted(key, np.arange(len(before)))[key]
+    config = np.arange(len(key)) - np.searchsorted(key, np.arange(len(before)))[key]
     rows = pa.table(
         {
             KEY_INDEX_COLUMN: key,
             ROW_TIME_COLUMN: calls.records.column(RECORD_TIME_COLUMN),
-            "number": before[key] + place + 1,
+            "number": before[key] + config + 1,
         }
     )
     return KeyBatchUpdate(pa.table({"number": before + np.bincount(key, minlength=len(before))}), rows)
 
 
-QUIET = 3000
+SILENCE_MS = 3000
 
 
-def silence(call: KeyContext[Seen]) -> KeyUpdate[Seen]:
-    """Tell when a device had been silent for three seconds, and after how many readings since the last time."""
-    seen = call.state or Seen()
+def report_silence(call: KeyContext[ReadingCount]) -> KeyUpdate[ReadingCount]:
+    """Emit a row when a device has been silent for three seconds, with the readings since the last row."""
+    seen = call.state or ReadingCount()
     if call.due_timers:
         return KeyUpdate(None, [OutputRow({"readings": seen.number})])
-    return KeyUpdate(Seen(seen.number + len(call.records)), timers=[Timer(call.watermark + QUIET)])
+    return KeyUpdate(
+        ReadingCount(seen.number + len(call.records)), timers=[Timer(call.watermark + SILENCE_MS)]
+    )
 
 
 SILENCES = """
@@ -108,97 +110,113 @@ SELECT device, readings, quiet FROM (
 """
 
 
-def silences(sent: list[dict[str, Any]], late: pa.Table, reached: int) -> list[tuple[Any, ...]]:
-    """The same by DuckDB, over the readings that were in time, as far as the watermark came."""
-    missed = set(zip(late.column("partition").to_pylist(), late.column("offset").to_pylist(), strict=True))
+def expect_silences(sent: list[dict[str, Any]], late: pa.Table, watermark: int) -> list[tuple[Any, ...]]:
+    """Compute the silences of readings that are not late in DuckDB, up to the watermark."""
+    late_addresses = set(
+        zip(late.column("partition").to_pylist(), late.column("offset").to_pylist(), strict=True)
+    )
     offsets: Counter[int] = Counter()
     rows = []
     for reading in sent:
-        partition = hash_of(reading["device"])
-        rows.append({**reading, "late": (partition, offsets[partition]) in missed})
+        partition = partition_of(reading["device"])
+        rows.append({**reading, "late": (partition, offsets[partition]) in late_addresses})
         offsets[partition] += 1
-    return query_duckdb(SILENCES.replace("$reached", str(reached)), sent=pa.Table.from_pylist(rows))
+    return query_duckdb(SILENCES.replace("$reached", str(watermark)), sent=pa.Table.from_pylist(rows))
 
 
-def by_a_loop(sent: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    """The same over all records of a device."""
+def expect_rises(sent: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """Find the rises with a loop over all records."""
     rows: list[tuple[Any, ...]] = []
     before: dict[str, float] = {}
-    numbers: dict[str, int] = {}
+    number_query: dict[str, int] = {}
     for reading in sent:
         device, now = reading["device"], reading["temperature"]
-        number = numbers.get(device, 0)
+        number = number_query.get(device, 0)
         if now is not None and device in before and now - before[device] >= 10:
             rows.append((device, now - before[device], number, reading["at"]))
         if now is not None:
             before[device] = now
-        numbers[device] = number + 1
+        number_query[device] = number + 1
     return sorted(rows)
 
 
-def test_it_sees_each_record_once_in_order_across_restarts_and_bounded(
+def test_stateful_functions_see_each_record_once_in_order(
     spark: "SparkSession", broker: LocalBroker, tmp_path: Path
 ) -> None:
     topic = f"readings{uuid4().hex[:8]}"
     broker.create_topic(topic, 2)
     returns = (Column("rise", "DOUBLE"), Column("number", "BIGINT"))
-    window = StatefulFunction(function_ref(rises), state_type(Last), returns)
-    stage = Stage(topic + "_rises", (topic,), window, (), key=("device",), sinks=(PaneLog("rises"),))
-    at_once = StatefulFunction(
-        function_ref(numbered), state_type(Seen), (Column("number", "BIGINT"),), vectorized=True
+    rise_function = StatefulFunction(function_ref(find_rises), state_type(LastReading), returns)
+    rise_stage = Stage(
+        topic + "_rises", (topic,), rise_function, (), key=("device",), sinks=(PaneLog("rises"),)
     )
-    beside = Stage(topic + "_numbers", (topic,), at_once, (), key=("device",), sinks=(PaneLog("numbers"),))
-    told = StatefulFunction(
-        function_ref(silence), state_type(Seen), (Column("readings", "BIGINT"),), order="event_time"
+    vectorized = StatefulFunction(
+        function_ref(number_readings),
+        state_type(ReadingCount),
+        (Column("number", "BIGINT"),),
+        vectorized=True,
     )
-    in_time = Stage(topic + "_quiet", (topic,), told, (), key=("device",), sinks=(PaneLog("quiet"),))
+    number_stage = Stage(
+        topic + "_numbers", (topic,), vectorized, (), key=("device",), sinks=(PaneLog("numbers"),)
+    )
+    event_time_function = StatefulFunction(
+        function_ref(report_silence),
+        state_type(ReadingCount),
+        (Column("readings", "BIGINT"),),
+        order="event_time",
+    )
+    silence_stage = Stage(
+        topic + "_quiet", (topic,), event_time_function, (), key=("device",), sinks=(PaneLog("quiet"),)
+    )
     source = PlanSource(
         topic, TopicOrigin(topic), COLUMNS, "at", WatermarkStrategy(max_out_of_orderness=20_000)
     )
-    plan = Plan(f"rises_{topic}", (source,), (stage, beside, in_time))
+    plan = Plan(f"rises_{topic}", (source,), (rise_stage, number_stage, silence_stage))
     runner = StreamRunner(plan, spark, broker, tmp_path)
     sent = make_readings(600, seed=11)
     for part in range(2):
-        some = sent[part * 300 : (part + 1) * 300]
+        batch = sent[part * 300 : (part + 1) * 300]
         for partition in (0, 1):
-            send(broker, topic, [r for r in some if hash_of(r["device"]) == partition], partition)
+            send(broker, topic, [r for r in batch if partition_of(r["device"]) == partition], partition)
         runner.run_until_read((part + 1) * 300)
-    found = (
+    rise_query = (
         "SELECT device, rise, number, epoch_ms(window_start) FROM found WHERE rise IS NOT NULL ORDER BY ALL"
     )
-    assert query_duckdb(found, found=runner.table("panes/rises")) == by_a_loop(sent)
-    place = BoundedRunConfig(tmp_path / "bounded", tmp_path / "warehouse" / "runs", 250)
+    assert query_duckdb(rise_query, found=runner.table("panes/rises")) == expect_rises(sent)
+    config = BoundedRunConfig(tmp_path / "bounded", tmp_path / "warehouse" / "runs", 250)
     run_bounded(
         runner.plan,
         spark,
         TopicSource(spark, topic, BrokerAccess(broker.bootstrap)),
-        place,
+        config,
         lambda: 1_000_000,
     )
-    whole = runner.table("runs/panes/rises")
-    assert query_duckdb(found, found=whole) == by_a_loop(sent)
-    numbers = "SELECT device, epoch_ms(window_start), number FROM found ORDER BY ALL"
+    bounded = runner.table("runs/panes/rises")
+    assert query_duckdb(rise_query, found=bounded) == expect_rises(sent)
+    number_query = "SELECT device, epoch_ms(window_start), number FROM found ORDER BY ALL"
     for table in ("panes/numbers", "runs/panes/numbers"):
-        assert query_duckdb(numbers, found=runner.table(table)) == query_duckdb(
+        assert query_duckdb(number_query, found=runner.table(table)) == query_duckdb(
             'SELECT device, "at", row_number() OVER (PARTITION BY device ORDER BY came) FROM sent ORDER BY ALL',
             sent=pa.Table.from_pylist([{**each, "came": number} for number, each in enumerate(sent)]),
         )
-    quiet = "SELECT device, readings, epoch_ms(window_start) FROM found ORDER BY ALL"
-    late = runner.table(f"late/{plan.name}.{in_time.name}")
-    newest = [max(r["at"] for r in sent if hash_of(r["device"]) == partition) for partition in (0, 1)]
-    reached = min(newest) - 20_000
+    silence_query = "SELECT device, readings, epoch_ms(window_start) FROM found ORDER BY ALL"
+    late = runner.table(f"late/{plan.name}.{silence_stage.name}")
+    newest = [max(r["at"] for r in sent if partition_of(r["device"]) == partition) for partition in (0, 1)]
+    watermark = min(newest) - 20_000
     assert late.num_rows > 0
-    assert query_duckdb(quiet, found=runner.table("panes/quiet")) == silences(sent, late, reached)
-    assert query_duckdb(quiet, found=runner.table("runs/panes/quiet")) == silences(
+    assert query_duckdb(silence_query, found=runner.table("panes/quiet")) == expect_silences(
+        sent, late, watermark
+    )
+    assert query_duckdb(silence_query, found=runner.table("runs/panes/quiet")) == expect_silences(
         sent, late.slice(0, 0), 10**9
     )
-    ends = "SELECT device, number FROM found WHERE rise IS NULL ORDER BY ALL"
+    end_query = "SELECT device, number FROM found WHERE rise IS NULL ORDER BY ALL"
     counts = query_duckdb(
         "SELECT device, count(1) FROM sent GROUP BY 1 ORDER BY 1", sent=pa.Table.from_pylist(sent)
     )
-    assert query_duckdb(ends, found=whole) == counts
+    assert query_duckdb(end_query, found=bounded) == counts
 
 
-def hash_of(device: str) -> int:
-    """The partition of a device."""
+def partition_of(device: str) -> int:
+    """Return the partition of a device."""
     return int(device[1:]) % 2

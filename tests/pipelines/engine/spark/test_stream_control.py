@@ -1,4 +1,4 @@
-"""A stream that is paused, cut off and taken up again, with real records: tables compared with DuckDB's answer."""
+"""A stream is paused, stopped or taken over without losing or repeating records."""
 
 import threading
 import time
@@ -39,11 +39,11 @@ def topic(broker: LocalBroker) -> str:
     return name
 
 
-def latest(runner: StreamRunner) -> list[tuple[Any, ...]]:
+def list_latest(runner: StreamRunner) -> list[tuple[Any, ...]]:
     return list_windows(runner.table(f"latest/{runner.plan.name}"))
 
 
-def test_a_paused_stream_reads_nothing_and_misses_nothing(
+def test_a_paused_stream_reads_nothing_and_resumes_without_loss(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
     runner = StreamRunner(build_plan(topic, fixed("10 seconds")), spark, broker, tmp_path)
@@ -65,49 +65,49 @@ def test_a_paused_stream_reads_nothing_and_misses_nothing(
     stream.resume()
     runner.progress.wait_for(500, stream)
     stream.drain()
-    assert latest(runner) == expect_windows(first + second + third, TEN_SECONDS, 10_000)
+    assert list_latest(runner) == expect_windows(first + second + third, TEN_SECONDS, 10_000)
     assert sum_accounts(runner, "read", "folded") == [(500, 500)]
 
 
-def test_a_stop_cuts_a_batch_off_and_the_next_start_does_it_once(
+def test_a_stop_cancels_a_batch_and_the_next_start_runs_it_once(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
     gate, waiting = tmp_path / "gate", tmp_path / "waiting"
 
-    def held_up(frame: "DataFrame") -> "DataFrame":
+    def block_in_udf(frame: "DataFrame") -> "DataFrame":
         from pyspark.sql.functions import udf
 
-        def wait(device):  # the types that Python knows would have Spark guess at a kind of function
+        def wait_for_gate(device):  # with annotations, Spark would infer another kind of UDF
             waiting.touch()
             while not gate.exists():
                 time.sleep(0.05)
             return device
 
-        return frame.withColumn("device", udf(wait, "string")("device"))
+        return frame.withColumn("device", udf(wait_for_gate, "string")("device"))
 
-    steps = (ApplyStep(function_ref(held_up, version="1")),)
+    steps = (ApplyStep(function_ref(block_in_udf, version="1")),)
     runner = StreamRunner(build_plan(topic, fixed("10 seconds"), steps), spark, broker, tmp_path)
     sent = make_readings(100, seed=1)
     send(broker, topic, sent)
     stream = runner.start()
-    wait_until(waiting.exists, 60, "a batch to be at work")
+    wait_until(waiting.exists, 60, "a running batch")
     assert stream.describe_current_batch().startswith("batch 0, offsets ")
-    # Should a stop wait for its batch, the gate opens and the batch is found committed.
-    late = threading.Timer(120, gate.touch)
-    late.start()
+    # If the stop waits for the batch, the gate opens and the batch is committed.
+    timer = threading.Timer(120, gate.touch)
+    timer.start()
     stream.stop()
-    late.cancel()
+    timer.cancel()
     assert not gate.exists()
     assert runner.progress.records_read == 0
     gate.touch()
     runner.run_until_read(100)
-    assert latest(runner) == expect_windows(sent, TEN_SECONDS, 10_000)
+    assert list_latest(runner) == expect_windows(sent, TEN_SECONDS, 10_000)
     assert query_duckdb(
         "SELECT count(DISTINCT batch_id) FROM l", l=runner.table(f"ledger/{runner.plan.name}")
     ) == [(1,)]
 
 
-def test_a_host_that_is_stopped_in_a_batch_and_taken_over_spoils_nothing_when_it_wakes(
+def test_a_suspended_host_is_fenced_after_a_takeover(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path, spark_jar_paths: list[Path]
 ) -> None:
     runner = StreamRunner(build_plan(topic, fixed("10 seconds")), spark, broker, tmp_path)
@@ -115,58 +115,62 @@ def test_a_host_that_is_stopped_in_a_batch_and_taken_over_spoils_nothing_when_it
     store.set_desired_state(name, DesiredRunState.RUNNING, 0)
     first, second, third = make_readings(200, seed=1), make_readings(100, seed=2), make_readings(50, seed=3)
     send(broker, topic, first)
-    with run_blocked_host(broker, topic, tmp_path, spark_jar_paths) as (process, said):
+    with run_blocked_host(broker, topic, tmp_path, spark_jar_paths) as (process, read_log):
         wait_until((tmp_path / "waiting").exists, 90, "the first host to be in the middle of a file")
         with run_successor(runner, store) as stream:
             with suspend_process(process.pid):
-                wait_until(lambda: holder(store, name) == "successor", 60, "the take-over")
+                wait_until(lambda: read_holder(store, name) == "successor", 60, "the takeover")
                 wait_until(lambda: runner.progress.records_read > 0, 60, "its first batch")
                 runner.progress.wait_for(200, stream())
                 send(broker, topic, second, partition=1)
                 runner.progress.wait_for(300, stream())
                 (tmp_path / "gate").touch()
-            wait_until(lambda: "another host took it over, so this host (epoch 1)" in said(), 60, "it to see")
-            wait_until(lambda: "Waiting for lease (holder=successor)" in said(), 60, "it to wait")
-            assert latest(runner) == expect_windows(first + second, TEN_SECONDS, 10_000)
+            wait_until(
+                lambda: "another host took it over, so this host (epoch 1)" in read_log(), 60, "the fencing"
+            )
+            wait_until(
+                lambda: "Waiting for lease (holder=successor)" in read_log(), 60, "the wait for the lease"
+            )
+            assert list_latest(runner) == expect_windows(first + second, TEN_SECONDS, 10_000)
             assert sum_accounts(runner, "read", "folded") == [(300, 300)]
             send(broker, topic, third)
             runner.progress.wait_for(350, stream())
-            assert latest(runner) == expect_windows(first + second + third, TEN_SECONDS, 10_000)
-        wait_until(lambda: holder(store, name) == "blocked", 60, "the first host to have it back")
-    shown = runner.table(f"panes/{name}")
-    assert query_duckdb("SELECT sum(CASE kind WHEN 'insert' THEN n ELSE -n END) FROM log", log=shown) == [
+            assert list_latest(runner) == expect_windows(first + second + third, TEN_SECONDS, 10_000)
+        wait_until(lambda: read_holder(store, name) == "blocked", 60, "the first host to get the lease back")
+    panes = runner.table(f"panes/{name}")
+    assert query_duckdb("SELECT sum(CASE kind WHEN 'insert' THEN n ELSE -n END) FROM log", log=panes) == [
         (350,)
     ]
     store.close()
 
 
-def test_what_a_host_plans_as_it_wakes_is_not_in_the_way_of_its_successor(
+def test_a_batch_that_a_fenced_host_plans_does_not_block_its_successor(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
     runner = StreamRunner(build_plan(topic, fixed("10 seconds")), spark, broker, tmp_path)
     first, second, third = make_readings(200, seed=1), make_readings(100, seed=2), make_readings(50, seed=3)
     send(broker, topic, first)
     runner.run_until_read(200)
-    [of_first] = (tmp_path / "stream").glob("checkpoint*")
+    [first_checkpoint] = (tmp_path / "stream").glob("checkpoint*")
     stream = runner.start()
     try:
         send(broker, topic, second)
         runner.progress.wait_for(300, stream)
-        # Spark of the first host plans a batch before that host asks whether the stream is still its own.
+        # The first host plans a batch before it checks its fence.
         newest = max(
             (tmp_path / "stream").glob("checkpoint*/offsets/[0-9]*"), key=lambda path: int(path.name)
         )
-        (of_first / "offsets").mkdir(parents=True, exist_ok=True)
-        (of_first / "offsets" / f"{int(newest.name) + 1}").write_bytes(newest.read_bytes())
+        (first_checkpoint / "offsets").mkdir(parents=True, exist_ok=True)
+        (first_checkpoint / "offsets" / f"{int(newest.name) + 1}").write_bytes(newest.read_bytes())
         send(broker, topic, third)
         runner.progress.wait_for(350, stream)
     finally:
         stream.drain()
-    assert latest(runner) == expect_windows(first + second + third, TEN_SECONDS, 10_000)
+    assert list_latest(runner) == expect_windows(first + second + third, TEN_SECONDS, 10_000)
     assert sum_accounts(runner, "read", "folded") == [(350, 350)]
 
 
-def holder(store: ControlStore, stream: str) -> str:
-    """Which host may write a stream."""
+def read_holder(store: ControlStore, stream: str) -> str:
+    """Return the holder of the lease of a stream."""
     lease = store.read_lease(stream)
     return lease.holder if lease else ""
