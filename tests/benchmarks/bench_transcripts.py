@@ -11,8 +11,8 @@ from collections import Counter
 from pathlib import Path
 from time import perf_counter
 
-from tests.pipelines.conformance.transcripts.random_cases import case
-from tests.pipelines.conformance.transcripts.test_on_spark import in_any_order
+from tests.pipelines.conformance.transcripts.random_cases import generate_case
+from tests.pipelines.conformance.transcripts.test_on_spark import sort_panes
 
 from penstock.conformance import ReferenceEngine, run_cases
 from penstock.conformance.on_spark import SparkEngine
@@ -26,7 +26,7 @@ JAR_FOLDER = Path(__file__).parents[2] / ".penstock" / "jars"
 def main(cases: int, seed: int) -> None:
     """Run cases on both engines, and print how long Spark took and how many differ."""
     rng = random.Random(seed)
-    nodes = [case(rng, number) for number in range(cases)]
+    nodes = [generate_case(rng, number) for number in range(cases)]
     batches = sum(len(node["steps"]) for node in nodes)
     with tempfile.TemporaryDirectory() as folder:
         config = SparkSessionConfig(
@@ -41,7 +41,7 @@ def main(cases: int, seed: int) -> None:
     differing = [
         a.id
         for a, b in zip(spark_results, reference_results, strict=True)
-        if in_any_order(a.actual) != in_any_order(b.actual)
+        if sort_panes(a.actual) != sort_panes(b.actual)
     ]
     kinds = Counter(node["window"]["type"] for node in nodes)
     print(f"{cases} cases with {batches} batches: {seconds:.1f} s, {seconds / cases * 1000:.0f} ms per case")

@@ -1,4 +1,4 @@
-"""Cases of other schemas are translated into that of the runner, from every form of file."""
+"""Cases of other schemas are translated to the schema of the runner, from every form of file."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.pipelines.conformance.dialects.translation import load_translated_cases, translate_case
-from tests.pipelines.conformance.transcripts.test_runner import RIGHT, wrong
+from tests.pipelines.conformance.transcripts.test_runner import VALID_CASE, change_case
 
 from penstock.conformance import ReferenceEngine, parse_case, run_cases
 
@@ -68,13 +68,13 @@ def test_cases_of_other_schemas_are_read_from_every_form_of_file(tmp_path: Path,
         ),
     ],
 )
-def test_windows_and_triggers_of_other_schemas_are_known_in_cases_of_this_one(
+def test_windows_and_triggers_of_other_schemas_are_known(
     theirs: dict[str, Any], ours: dict[str, Any]
 ) -> None:
-    said = wrong(
+    said = change_case(
         window=theirs, trigger={"type": "purging", "inner": {"type": "count", "n": 2}}, on_time_pane="always"
     )
-    meant = wrong(
+    meant = change_case(
         window=ours,
         trigger={"type": "repeatedly", "of": [{"type": "after_count", "count": 2}]},
         accumulation="discarding",
@@ -86,8 +86,8 @@ def test_windows_and_triggers_of_other_schemas_are_known_in_cases_of_this_one(
 @pytest.mark.parametrize(
     "case", [{"id": "x"}, {"id": "x", "policy": 3, "steps": [3]}, {"id": "x", "window_function": 1}]
 )
-def test_a_broken_case_of_another_schema_stops_no_other(case: Any) -> None:
-    broken, right = run_cases(list(map(translate_case, (case, RIGHT))), ReferenceEngine())
+def test_an_invalid_case_of_another_schema_does_not_stop_others(case: Any) -> None:
+    broken, right = run_cases(list(map(translate_case, (case, VALID_CASE))), ReferenceEngine())
     assert broken.malformed
     assert "object" not in broken.malformed.replace("an object", "")
     assert right.is_ok

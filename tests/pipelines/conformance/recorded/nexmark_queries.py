@@ -1,6 +1,6 @@
-"""Nexmark's recorded queries in this platform's words, over the recorded records.
+"""The recorded Nexmark queries as pipelines over the recorded records.
 
-They are other queries than those of the page `pipelines/docs/nexmark.md`: with all columns that the answers have,
+They differ from the queries of the page `pipelines/docs/nexmark.md`: with all columns that the answers have,
 and with the quirks that the answers' own description tells of.
 """
 

@@ -1,4 +1,4 @@
-"""Plans over batches of records by Spark and the batch engine, in the words of the reference evaluator."""
+"""Evaluate a plan on Spark and on the reference, as panes or text that can be compared."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -26,43 +26,49 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 INFINITE = float("inf")
-Shown = list[list[str]]
-"""For each batch its panes as text, in an order of their own."""
+PaneTexts = list[list[str]]
+"""For each batch its panes as text, sorted."""
 
 
-def by_spark(
+def evaluate_on_spark(
     session: "SparkSession", plan: Plan, batches: Sequence[InputBatch], folder: Path
 ) -> list[list[Pane]]:
-    """The panes of the first stage, batch by batch."""
+    """Return the panes of the first stage, batch by batch."""
     topics = {source.name: topic_of(source) for source in plan.sources}
     rows = [
         (None, json.dumps(record.fields).encode(), topics[record.source], 0, record.offset, None)
         for batch in batches
         for record in batch.records
     ]
-    reruns = [BatchToReexecute(batch.clock, spans(batch, topics), watermark(batch)) for batch in batches]
-    everything = merge_ranges([BatchRanges(0, 0, each.ranges) for each in reruns])
-    held = InMemorySource(session.createDataFrame(rows, TOPIC_ROW_DDL), everything)
-    kept = reexecute_batches(plan, session, held, reruns, folder, lambda _: None).panes_of(
+    reruns = [
+        BatchToReexecute(batch.clock, offset_ranges(batch, topics), watermark_of(batch)) for batch in batches
+    ]
+    all_ranges = merge_ranges([BatchRanges(0, 0, each.ranges) for each in reruns])
+    memory_source = InMemorySource(session.createDataFrame(rows, TOPIC_ROW_DDL), all_ranges)
+    panes = reexecute_batches(plan, session, memory_source, reruns, folder, lambda _: None).panes_of(
         plan.first_source_stage.name
     )
     found: list[list[Pane]] = [[] for _ in batches]
-    for row in to_rows(kept):
+    for row in to_rows(panes):
         if row["kind"] != "replaced":
-            found[row["batch_id"]].append(pane(plan, row))
+            found[row["batch_id"]].append(parse_pane(plan, row))
     return found
 
 
-def said_by_spark(session: "SparkSession", plan: Plan, batches: Sequence[InputBatch], folder: Path) -> Shown:
-    return [sorted(map(text, panes)) for panes in by_spark(session, plan, batches, folder)]
+def describe_spark_panes(
+    session: "SparkSession", plan: Plan, batches: Sequence[InputBatch], folder: Path
+) -> PaneTexts:
+    return [sorted(map(describe_pane, panes)) for panes in evaluate_on_spark(session, plan, batches, folder)]
 
 
-def said_by_reference(plan: Plan, batches: Sequence[InputBatch], steps: StepFunction | None = None) -> Shown:
+def describe_reference_panes(
+    plan: Plan, batches: Sequence[InputBatch], steps: StepFunction | None = None
+) -> PaneTexts:
     evaluator = Evaluator(plan, steps)
-    return [sorted(map(text, evaluator.run(batch).panes)) for batch in batches]
+    return [sorted(map(describe_pane, evaluator.run(batch).panes)) for batch in batches]
 
 
-def spans(batch: InputBatch, topics: Mapping[str, str]) -> tuple[OffsetRange, ...]:
+def offset_ranges(batch: InputBatch, topics: Mapping[str, str]) -> tuple[OffsetRange, ...]:
     found = []
     for source in dict.fromkeys(record.source for record in batch.records):
         offsets = [record.offset for record in batch.records if record.source == source]
@@ -70,21 +76,21 @@ def spans(batch: InputBatch, topics: Mapping[str, str]) -> tuple[OffsetRange, ..
     return tuple(found)
 
 
-def watermark(batch: InputBatch) -> int | None:
+def watermark_of(batch: InputBatch) -> int | None:
     return MAX_TIMESTAMP_MS if batch.is_last else None if batch.watermark is None else int(batch.watermark)
 
 
-def pane(plan: Plan, row: Mapping[str, Any]) -> Pane:
+def parse_pane(plan: Plan, row: Mapping[str, Any]) -> Pane:
     found = pane_from_row(row, plan.first_source_stage.key, stage_value_columns(plan.first_source_stage))
-    values = tuple((name, canonicalize(nested(value))) for name, value in found.values)
+    values = tuple((name, canonicalize(as_tuples(value))) for name, value in found.values)
     return replace(found, key=canonicalize(found.key), values=values)
 
 
-def nested(value: Any) -> Any:
-    return tuple(map(nested, value)) if isinstance(value, list | tuple) else value
+def as_tuples(value: Any) -> Any:
+    return tuple(map(as_tuples, value)) if isinstance(value, list | tuple) else value
 
 
-def text(shown: Pane) -> str:
-    """A pane; a watermark before all records and one after them are no time that a table can show."""
-    told = INFINITE if isinf(shown.watermark) else shown.watermark
-    return repr(replace(shown, watermark=told, is_restatement=False))
+def describe_pane(pane: Pane) -> str:
+    """Describe a pane. Tables cannot tell an infinite watermark from a negative infinite one."""
+    watermark = INFINITE if isinf(pane.watermark) else pane.watermark
+    return repr(replace(pane, watermark=watermark, is_restatement=False))

@@ -1,4 +1,4 @@
-"""Queries of Nexmark that one stage answers, over its bids, against the recorded answers."""
+"""Nexmark queries of one stage over bids, against the recorded answers."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -36,12 +36,12 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 RANKS = (("rank1", 0, 10_000), ("rank2", 10_000, 1_000_000), ("rank3", 1_000_000, 10**18))
 
 
-def bids() -> list[dict[str, Any]]:
+def load_bids() -> list[dict[str, Any]]:
     lines = recorded_file("nexmark/bids.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
 
-def answer(name: str) -> list[dict[str, Any]]:
+def load_answer(name: str) -> list[dict[str, Any]]:
     (query,) = (
         query for query in load_recorded_document("nexmark/answers.json")["queries"] if query["name"] == name
     )
@@ -49,9 +49,9 @@ def answer(name: str) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in query["rows"]]
 
 
-def run(window: Window, key: tuple[str, ...], outputs: dict[str, Aggregate]) -> list[dict[str, Any]]:
-    """The rows of a query. Of bids at one time the one with the smallest `extra` comes last, as q18 breaks ties."""
-    rows = sorted(bids(), key=lambda row: row["extra"], reverse=True)
+def run_query(window: Window, key: tuple[str, ...], outputs: dict[str, Aggregate]) -> list[dict[str, Any]]:
+    """Return the rows of a query. Among bids of one time the smallest `extra` comes last, as q18 breaks ties."""
+    rows = sorted(load_bids(), key=lambda row: row["extra"], reverse=True)
     columns = tuple(Column(name, "string") for name in rows[0])
     source = PlanSource("bids", TopicOrigin("bids"), columns, "date_time")
     named = tuple(AggregateOutput(name, of) for name, of in outputs.items())
@@ -60,26 +60,26 @@ def run(window: Window, key: tuple[str, ...], outputs: dict[str, Aggregate]) -> 
     records = [
         InputRecord("bids", 0, offset, {**row, "date_time": instant(row)}) for offset, row in enumerate(rows)
     ]
-    outcome = evaluate_bounded(Plan("query", (source,), (stage,)), records, 0, ranked)
-    return [shown(pane, key) for pane in outcome.panes]
+    outcome = evaluate_bounded(Plan("query", (source,), (stage,)), records, 0, add_rank_columns)
+    return [as_row(pane, key) for pane in outcome.panes]
 
 
 def instant(row: Mapping[str, Any]) -> int:
     return (datetime.fromisoformat(row["date_time"]) - EPOCH) // timedelta(milliseconds=1)
 
 
-def ranked(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Columns that hold price, bidder and auction of the bids of one rank alone."""
+def add_rank_columns(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Add columns with price, bidder and auction for the bids of each rank."""
     found = dict(fields)
     for rank, least, most in RANKS:
-        inside = least <= fields["price"] < most
+        is_in_rank = least <= fields["price"] < most
         found |= {
-            f"{rank}_{name}": fields[name] if inside else None for name in ("price", "bidder", "auction")
+            f"{rank}_{name}": fields[name] if is_in_rank else None for name in ("price", "bidder", "auction")
         }
     yield found
 
 
-def shown(pane: Pane, key: tuple[str, ...]) -> dict[str, Any]:
+def as_row(pane: Pane, key: tuple[str, ...]) -> dict[str, Any]:
     day = (
         {}
         if pane.start == float("-inf")
@@ -88,22 +88,24 @@ def shown(pane: Pane, key: tuple[str, ...]) -> dict[str, Any]:
     return {**dict(zip(key, pane.key, strict=True)), **day, **dict(pane.values)}
 
 
-def by_rank(what: str, field: str, make: type[Count] | type[Distinct]) -> dict[str, Aggregate]:
-    return {f"total_{what}": make(field)} | {
-        f"{rank}_{what}": make(f"{rank}_{field}") for rank, _, _ in RANKS
+def aggregate_by_rank(
+    name_suffix: str, field: str, make: type[Count] | type[Distinct]
+) -> dict[str, Aggregate]:
+    return {f"total_{name_suffix}": make(field)} | {
+        f"{rank}_{name_suffix}": make(f"{rank}_{field}") for rank, _, _ in RANKS
     }
 
 
-def same(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> bool:
-    return sorted(map(comparable, found)) == sorted(map(comparable, expected))
+def have_same_rows(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> bool:
+    return sorted(map(as_comparable, found)) == sorted(map(as_comparable, expected))
 
 
-def comparable(row: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return sorted((name, str(number(value))) for name, value in row.items())
+def as_comparable(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return sorted((name, str(round_number(value))) for name, value in row.items())
 
 
-def number(value: Any) -> Any:
-    """Numbers to twelve places, whether they come as text or as floats."""
+def round_number(value: Any) -> Any:
+    """Round numbers, whether they are text or floats."""
     try:
         return round(Decimal(str(value)), 6).normalize()
     except ArithmeticError:
@@ -111,32 +113,32 @@ def number(value: Any) -> Any:
 
 
 def test_q15_counts_bids_bidders_and_auctions_by_rank_and_day() -> None:
-    outputs = by_rank("bids", "price", Count) | by_rank("bidders", "bidder", Distinct)
-    outputs |= by_rank("auctions", "auction", Distinct)
-    assert same(run(Calendar("day"), (), outputs), answer("q15"))
+    outputs = aggregate_by_rank("bids", "price", Count) | aggregate_by_rank("bidders", "bidder", Distinct)
+    outputs |= aggregate_by_rank("auctions", "auction", Distinct)
+    assert have_same_rows(run_query(Calendar("day"), (), outputs), load_answer("q15"))
 
 
 def test_q17_describes_the_prices_of_each_auction_and_day() -> None:
-    outputs = by_rank("bids", "price", Count) | {
+    outputs = aggregate_by_rank("bids", "price", Count) | {
         "min_price": Min("price"),
         "max_price": Max("price"),
         "avg_price": Mean("price"),
         "sum_price": Sum("price"),
     }
-    assert same(run(Calendar("day"), ("auction",), outputs), answer("q17"))
+    assert have_same_rows(run_query(Calendar("day"), ("auction",), outputs), load_answer("q17"))
 
 
 def test_q18_finds_the_last_bid_of_each_bidder_on_each_auction() -> None:
-    found = run(Global(), ("auction", "bidder"), {"price": Last("price"), "channel": Last("channel")})
+    found = run_query(Global(), ("auction", "bidder"), {"price": Last("price"), "channel": Last("channel")})
     expected = [
-        {name: row[name] for name in ("auction", "bidder", "price", "channel")} for row in answer("q18")
+        {name: row[name] for name in ("auction", "bidder", "price", "channel")} for row in load_answer("q18")
     ]
-    assert same(found, expected)
+    assert have_same_rows(found, expected)
 
 
 def test_q19_finds_the_ten_highest_bids_of_each_auction_best_first() -> None:
-    found = run(Global(), ("auction",), {"best": TopN("price", 10)})
+    found = run_query(Global(), ("auction",), {"best": TopN("price", 10)})
     expected: dict[int, list[int]] = {}
-    for row in sorted(answer("q19"), key=lambda row: (row["auction"], row["rank_number"])):
+    for row in sorted(load_answer("q19"), key=lambda row: (row["auction"], row["rank_number"])):
         expected.setdefault(row["auction"], []).append(row["price"])
     assert {row["auction"]: list(row["best"]) for row in found} == expected

@@ -1,4 +1,4 @@
-"""The engine on Spark gives the recorded answers of Nexmark, every query with every column."""
+"""Every Nexmark query on Spark gives its recorded answer, with every column."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -37,35 +37,49 @@ TIMES = {"date_time", "expires", "starttime", "bid_date_time", "auction_date_tim
 
 
 @pytest.fixture(scope="module")
-def held(spark: "SparkSession") -> InMemorySource:
+def memory_source(spark: "SparkSession") -> InMemorySource:
     return create_memory_source(spark, {topic: recorded(topic) for topic in ("persons", "auctions", "bids")})
 
 
 @pytest.fixture(scope="module")
 def answers(
-    spark: "SparkSession", held: InMemorySource, tmp_path_factory: pytest.TempPathFactory
+    spark: "SparkSession", memory_source: InMemorySource, tmp_path_factory: pytest.TempPathFactory
 ) -> Mapping[str, Rows]:
-    """What stands of each query when its input has ended. Queries that read the same topics run in one pass."""
-    together = defaultdict[frozenset[str], dict[str, Pipeline]](dict)
+    """The final rows of each query. Queries over the same topics run in one pass."""
+    queries_by_topics = defaultdict[frozenset[str], dict[str, Pipeline]](dict)
     for name, query in QUERIES.items():
         written = query.write(name, mode="log")
-        together[frozenset(source.name for source in written.to_plan(name).sources)][name] = written
+        queries_by_topics[frozenset(source.name for source in written.to_plan(name).sources)][name] = written
     folder, found = tmp_path_factory.mktemp("nexmark"), {}
-    for of_topics in together.values():
+    for of_topics in queries_by_topics.values():
         (first, query), *others = of_topics.items()
         plan = query.also(*(each for _, each in others)).to_plan(first)
-        panes = reexecute_batches(plan, spark, held, cut(plan, held), folder / first, lambda _: None)
-        found |= {name: list(rows(name, panes.panes_of(name))) for name in of_topics}
+        panes = reexecute_batches(
+            plan,
+            spark,
+            memory_source,
+            split_into_batches(plan, memory_source),
+            folder / first,
+            lambda _: None,
+        )
+        found |= {name: list(iter_rows(name, panes.panes_of(name))) for name in of_topics}
     return found
 
 
-def cut(plan: Plan, held: InMemorySource) -> list[BatchToReexecute]:
-    """The topics of a plan in two batches, and the end of the input."""
-    spans = [
-        span for span in held.list_ranges() if span.topic in {topic_of(source) for source in plan.sources}
+def split_into_batches(plan: Plan, memory_source: InMemorySource) -> list[BatchToReexecute]:
+    """Split the topics of a plan into two batches, and add the end of the input."""
+    offset_ranges = [
+        offset_range
+        for offset_range in memory_source.list_ranges()
+        if offset_range.topic in {topic_of(source) for source in plan.sources}
     ]
     halves = (
-        tuple(OffsetRange(span.topic, 0, span.end * half // 2, span.end * (half + 1) // 2) for span in spans)
+        tuple(
+            OffsetRange(
+                offset_range.topic, 0, offset_range.end * half // 2, offset_range.end * (half + 1) // 2
+            )
+            for offset_range in offset_ranges
+        )
         for half in (0, 1)
     )
     return [
@@ -74,8 +88,8 @@ def cut(plan: Plan, held: InMemorySource) -> list[BatchToReexecute]:
     ]
 
 
-def rows(name: str, panes: pa.Table) -> Iterator[dict[str, Any]]:
-    """The rows of a query's panes, with its answer's names; lists are spread into a row for each place."""
+def iter_rows(name: str, panes: pa.Table) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a query under the names of its answer, with one row for each list item."""
     for row in panes.to_pylist():
         assert row["kind"] == "insert"
         start = row["window_start"]
@@ -84,12 +98,12 @@ def rows(name: str, panes: pa.Table) -> Iterator[dict[str, Any]]:
             yield {**one} | {new: one[old] for old, new in RENAMED.get(name, {}).items()}
 
 
-def comparable(row: Mapping[str, Any], names: list[str]) -> tuple[str, ...]:
-    return tuple(str(plain(name, row[name])) for name in names)
+def as_comparable(row: Mapping[str, Any], names: list[str]) -> tuple[str, ...]:
+    return tuple(str(normalize_value(name, row[name])) for name in names)
 
 
-def plain(name: str, value: Any) -> Any:
-    """Means to twelve places, times in milliseconds, numbers without needless zeros, all else as it is."""
+def normalize_value(name: str, value: Any) -> Any:
+    """Round means to twelve digits, and write times in milliseconds and numbers without trailing zeros."""
     if name in MEANS:
         return f"{float(value):.12g}"
     if isinstance(value, datetime):
@@ -109,8 +123,8 @@ def test_a_query_gives_its_recorded_answer(answers: Mapping[str, Rows], name: st
         one for one in load_recorded_document("nexmark/answers.json")["queries"] if one["name"] == name
     )
     names = [column["name"] for column in query["columns"]]
-    expected = Counter(comparable(dict(zip(names, row, strict=True)), names) for row in query["rows"])
-    assert Counter(comparable(row, names) for row in answers[name]) == expected
+    expected = Counter(as_comparable(dict(zip(names, row, strict=True)), names) for row in query["rows"])
+    assert Counter(as_comparable(row, names) for row in answers[name]) == expected
 
 
 def test_every_recorded_query_is_run() -> None:

@@ -1,4 +1,4 @@
-"""A recorded case whose source gets a third column at a restart: an upgrade here, over which repeats stay known."""
+"""A recorded case whose source gets a third column at a restart. Deduplication survives the upgrade."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -54,13 +54,13 @@ AFTER = replace(
 
 
 class ByKey(RememberingBench):
-    """Sets repeats of a key aside."""
+    """A stream that drops duplicates of a key."""
 
     rule = BY_KEY
 
 
-def batches(steps: list[dict[str, Any]]) -> Iterator[tuple[InputBatch, list[list[Any]]]]:
-    """The batches of a case, each with the rows that it brings."""
+def iter_batches(steps: list[dict[str, Any]]) -> Iterator[tuple[InputBatch, list[list[Any]]]]:
+    """Yield the batches of a case, each with its expected rows."""
     offset = 0
     for number, step in enumerate(step for step in steps if "add" in step):
         records = []
@@ -71,26 +71,26 @@ def batches(steps: list[dict[str, Any]]) -> Iterator[tuple[InputBatch, list[list
         yield InputBatch(number, 0, tuple(records)), step["expect"]["rows"]
 
 
-def shown(bench: ByKey, batch: int) -> list[list[Any]]:
-    """What a batch let through."""
+def rows_of_batch(bench: ByKey, batch: int) -> list[list[Any]]:
+    """Return the rows that a batch emitted."""
     rows = [row for row in bench.rows("panes/stream") if row["batch_id"] == batch]
     times = [int(row["window_start"].timestamp() * 1_000) for row in rows]
     thirds = [[row["third"]] if row.get("third") is not None else [] for row in rows]
     return [[row["key"], time, *third] for row, time, third in zip(rows, times, thirds, strict=True)]
 
 
-def test_repeats_are_known_over_a_restart_with_a_third_column(tmp_path: Path) -> None:
+def test_duplicates_are_known_after_an_upgrade_to_a_third_column(tmp_path: Path) -> None:
     (case,) = (
         case for case in load_recorded_document("spark/spark_watermark.json")["cases"] if case["name"] == NAME
     )
-    first, second, third = batches(case["steps"])
+    first, second, third = iter_batches(case["steps"])
     bench = ByKey(BEFORE, tmp_path)
     engine = bench.open()
     for batch, rows in (first, second):
         bench.feed(engine, batch)
-        assert shown(bench, batch.id) == rows
+        assert rows_of_batch(bench, batch.id) == rows
     assert compare_plans(BEFORE, AFTER).upgrade_class is UpgradeClass.REPLAY, (
-        "until it is declared that it counts from now on"
+        "until the new output is accepted as starting now"
     )
     assert compare_plans(BEFORE, AFTER, ["third"]).upgrade_class is UpgradeClass.MIGRATABLE
     graph = compile_graph(AFTER, {STAGE.name: TYPES})
@@ -98,9 +98,9 @@ def test_repeats_are_known_over_a_restart_with_a_third_column(tmp_path: Path) ->
     bench.plan = AFTER
     batch, rows = third
     bench.feed(bench.open(epoch=2), batch)
-    assert shown(bench, upgraded.batch_id + 1) == rows
+    assert rows_of_batch(bench, upgraded.batch_id + 1) == rows
 
 
-def test_a_column_that_nobody_asks_for_is_no_reason_to_stop() -> None:
-    wider = replace(BEFORE, sources=AFTER.sources)
-    assert compare_plans(BEFORE, wider).upgrade_class is UpgradeClass.COMPATIBLE
+def test_an_unused_column_is_a_compatible_change() -> None:
+    wider_plan = replace(BEFORE, sources=AFTER.sources)
+    assert compare_plans(BEFORE, wider_plan).upgrade_class is UpgradeClass.COMPATIBLE

@@ -1,11 +1,15 @@
-"""The case of a join among those of the watermark, as a stage that joins: by id and by a time that is shifted."""
+"""Spark's watermark case with a join, by id and by a shifted time."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.pipelines.conformance.recorded.spark_evaluation import by_spark, said_by_reference, said_by_spark
+from tests.pipelines.conformance.recorded.spark_evaluation import (
+    describe_reference_panes,
+    describe_spark_panes,
+    evaluate_on_spark,
+)
 from tests.pipelines.recorded_answers import load_recorded_document
 
 from penstock.conformance.reference import InputBatch, InputRecord, Pane, evaluate
@@ -86,14 +90,14 @@ def batches(case: Any) -> list[InputBatch]:
                 offset,
                 {f"id{name[-1]}": id_, f"ts{name[-1]}_s": time, f"at{name[-1]}": time * 1_000},
             )
-            for name, rows in each["add_by_input"].items()
-            for offset, (id_, time) in enumerate(rows)
+            for name, rows_of in each["add_by_input"].items()
+            for offset, (id_, time) in enumerate(rows_of)
         ]
         found.append(InputBatch(number, 0, tuple(records)))
     return found
 
 
-def rows(panes: list[Pane]) -> list[list[Any]]:
+def rows_of(panes: list[Pane]) -> list[list[Any]]:
     found = [dict(pane.values) for pane in panes]
     return [[pane.key[0], row["ts1_s"], row["ts2_s"]] for pane, row in zip(panes, found, strict=True)]
 
@@ -107,14 +111,14 @@ def case() -> Any:
     return found
 
 
-def test_the_rows_are_those_of_the_recorded_join(case: Any) -> None:
+def test_the_join_gives_the_recorded_rows(case: Any) -> None:
     (outcome,) = evaluate(plan(case["query"]["watermark_delay_s"]), batches(case))
-    assert rows(list(outcome.panes)) == case["steps"][0]["expect"]["rows"]
+    assert rows_of(list(outcome.panes)) == case["steps"][0]["expect"]["rows"]
 
 
 @pytest.mark.spark
-def test_they_are_on_spark_too(spark: "SparkSession", tmp_path: Path, case: Any) -> None:
+def test_spark_gives_the_recorded_rows(spark: "SparkSession", tmp_path: Path, case: Any) -> None:
     ours, ran = plan(case["query"]["watermark_delay_s"]), batches(case)
-    (panes,) = by_spark(spark, ours, ran, tmp_path / "rows")
-    assert rows(panes) == case["steps"][0]["expect"]["rows"]
-    assert said_by_spark(spark, ours, ran, tmp_path / "panes") == said_by_reference(ours, ran)
+    (panes,) = evaluate_on_spark(spark, ours, ran, tmp_path / "rows")
+    assert rows_of(panes) == case["steps"][0]["expect"]["rows"]
+    assert describe_spark_panes(spark, ours, ran, tmp_path / "panes") == describe_reference_panes(ours, ran)

@@ -1,12 +1,12 @@
-"""The small examples by which the field is taught."""
+"""Small teaching examples: the stateful word count, the watermarked stream, and the accumulation modes."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.pipelines.conformance.recorded.spark_evaluation import by_spark
-from tests.pipelines.conformance.transcripts.test_on_spark import in_any_order
+from tests.pipelines.conformance.recorded.spark_evaluation import evaluate_on_spark
+from tests.pipelines.conformance.transcripts.test_on_spark import sort_panes
 from tests.pipelines.recorded_answers import load_recorded_document
 
 from penstock.conformance import ReferenceEngine, run_cases
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Counted:
-    """How often a word was said."""
+class WordCount:
+    """The count of a word."""
 
     n: int = 0
 
 
 CALLS: list[list[Any]] = []
-"""What the counting function was called with: key, how many records, and the state before."""
+"""The calls of the counting function: key, number of records, and the state before."""
 
 
-def counting(call: KeyContext[Counted]) -> KeyUpdate[Counted]:
-    before = call.state or Counted()
+def count_words(call: KeyContext[WordCount]) -> KeyUpdate[WordCount]:
+    before = call.state or WordCount()
     CALLS.append([call.key[0], len(call.records), before.n])
-    now = Counted(before.n + len(call.records))
+    now = WordCount(before.n + len(call.records))
     return KeyUpdate(now, [OutputRow({"n": now.n})])
 
 
@@ -54,7 +54,7 @@ WORD_COUNT = Plan(
         Stage(
             "counts",
             ("words",),
-            StatefulFunction(function_ref(counting), state_type(Counted), (Column("n", "BIGINT"),)),
+            StatefulFunction(function_ref(count_words), state_type(WordCount), (Column("n", "BIGINT"),)),
             (),
             key=("word",),
             sinks=(PaneLog("counts"),),
@@ -63,7 +63,7 @@ WORD_COUNT = Plan(
 )
 
 
-def said(example: Any) -> list[InputBatch]:
+def batches_of_example(example: Any) -> list[InputBatch]:
     words = [(number, word) for number, batch in enumerate(example["batches"]) for word in batch]
     records = [InputRecord("words", 0, at, {"word": word, "at": at}) for at, (_, word) in enumerate(words)]
     return [
@@ -74,45 +74,47 @@ def said(example: Any) -> list[InputBatch]:
     ]
 
 
-def by_batch(flat: list[Any], like: list[list[Any]]) -> list[list[Any]]:
-    """The calls of each batch, in an order of their own; there are as many as were recorded."""
-    assert len(flat) == sum(map(len, like))
-    rest = iter(flat)
-    return [sorted(next(rest) for _ in some) for some in like]
+def group_calls_by_batch(calls: list[Any], recorded_calls: list[list[Any]]) -> list[list[Any]]:
+    """Group the calls by batch, sorted; there are as many as were recorded."""
+    assert len(calls) == sum(map(len, recorded_calls))
+    rest = iter(calls)
+    return [sorted(next(rest) for _ in some) for some in recorded_calls]
 
 
-def test_the_function_of_the_word_count_is_called_for_the_words_of_a_batch_alone() -> None:
+def test_the_word_count_function_is_called_only_for_the_words_of_a_batch() -> None:
     example = load_recorded_document("decks/cases.json")["stateful_word_count"]
     CALLS.clear()
-    outcomes = evaluate(WORD_COUNT, said(example))
+    outcomes = evaluate(WORD_COUNT, batches_of_example(example))
     shown = [sorted([pane.key[0], dict(pane.values)["n"]] for pane in outcome.panes) for outcome in outcomes]
     assert shown == example["outputs"]
-    assert by_batch(CALLS, example["calls"]) == example["calls"]
+    assert group_calls_by_batch(CALLS, example["calls"]) == example["calls"]
 
 
 @pytest.mark.spark
-def test_the_word_count_calls_and_says_on_spark_what_is_recorded(
+def test_the_word_count_on_spark_makes_the_recorded_calls_and_rows(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
     example = load_recorded_document("decks/cases.json")["stateful_word_count"]
     CALLS.clear()
-    panes = by_spark(spark, WORD_COUNT, said(example), tmp_path)
+    panes = evaluate_on_spark(spark, WORD_COUNT, batches_of_example(example), tmp_path)
     shown = [sorted([pane.key[0], dict(pane.values)["n"]] for pane in some) for some in panes]
     assert shown == example["outputs"]
-    assert by_batch(CALLS, example["calls"]) == example["calls"]
+    assert group_calls_by_batch(CALLS, example["calls"]) == example["calls"]
 
 
 @pytest.mark.spark
-def test_the_watermarked_stream_and_the_question_how_come_out_on_spark(spark: "SparkSession") -> None:
-    cases = [watermarked_stream(), *questions_how()]
-    ours, theirs = (list(run_cases(cases, engine)) for engine in (SparkEngine(spark), ReferenceEngine()))
-    assert ours[0].is_ok, (ours[0].expected, ours[0].actual)
-    assert [in_any_order(verdict.actual) for verdict in ours] == [
-        in_any_order(verdict.actual) for verdict in theirs
+def test_the_watermarked_stream_and_accumulation_modes_on_spark(spark: "SparkSession") -> None:
+    cases = [build_watermark_case(), *build_accumulation_cases()]
+    on_spark, on_reference = (
+        list(run_cases(cases, engine)) for engine in (SparkEngine(spark), ReferenceEngine())
+    )
+    assert on_spark[0].is_ok, (on_spark[0].expected, on_spark[0].actual)
+    assert [sort_panes(verdict.actual) for verdict in on_spark] == [
+        sort_panes(verdict.actual) for verdict in on_reference
     ]
 
 
-def watermarked_stream() -> dict[str, Any]:
+def build_watermark_case() -> dict[str, Any]:
     arrivals = load_recorded_document("decks/cases.json")["watermark_stream"]["arrivals"]
     steps = [
         # W(t): no element at or before t is expected any more, which is our watermark t + 1.
@@ -136,11 +138,11 @@ def watermarked_stream() -> dict[str, Any]:
 
 
 def test_no_element_of_the_watermarked_stream_is_late() -> None:
-    (verdict,) = run_cases([watermarked_stream()], ReferenceEngine())
+    (verdict,) = run_cases([build_watermark_case()], ReferenceEngine())
     assert verdict.is_ok, (verdict.expected, verdict.actual)
 
 
-def questions_how() -> list[dict[str, Any]]:
+def build_accumulation_cases() -> list[dict[str, Any]]:
     """Sums per hour, every ten minutes of processing time if there is something new."""
     question = load_recorded_document("decks/cases.json")["dataflow_questions"]
     assert question["how"] == ["discarding", "accumulating", "accumulating and retracting"]
@@ -165,8 +167,8 @@ def questions_how() -> list[dict[str, Any]]:
     ]
 
 
-def test_the_question_how_is_answered_three_ways() -> None:
-    verdicts = run_cases(questions_how(), ReferenceEngine())
+def test_each_accumulation_mode_gives_its_panes() -> None:
+    verdicts = run_cases(build_accumulation_cases(), ReferenceEngine())
     shown = {each.id: [(pane["kind"], pane["sum"]) for pane in each.actual[0]] for each in verdicts}
     assert shown == {
         "discarding": [("insert", 3), ("insert", 4)],

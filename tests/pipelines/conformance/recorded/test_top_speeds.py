@@ -1,4 +1,4 @@
-"""Delta windows as a job has them: every 50 metres, a car's top speed of the last ten seconds."""
+"""Delta windows: every 50 metres, the top speed of a car in the last ten seconds."""
 
 import csv
 from collections import defaultdict
@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.pipelines.conformance.recorded.spark_evaluation import said_by_reference, said_by_spark
+from tests.pipelines.conformance.recorded.spark_evaluation import (
+    describe_reference_panes,
+    describe_spark_panes,
+)
 from tests.pipelines.recorded_answers import recorded_file
 
 from penstock.conformance.reference import InputBatch, InputRecord, evaluate
@@ -81,7 +84,7 @@ def shown() -> dict[int, list[tuple[float, list[int]]]]:
     return dict(found)
 
 
-def test_each_car_shows_its_top_speed_before_it_has_gone_fifty_metres_more(
+def test_the_top_speed_excludes_the_record_that_fires(
     shown: dict[int, list[tuple[float, list[int]]]],
 ) -> None:
     """The ten seconds up to the record before the one that has gone too far, worked out by hand below."""
@@ -103,7 +106,7 @@ def by_hand(driven: list[Row]) -> list[float]:
 
 
 @pytest.mark.parametrize("car", CARS)
-def test_with_the_record_that_went_too_far_each_pane_is_the_recorded_row(
+def test_with_the_firing_record_each_pane_is_the_recorded_row(
     car: int, shown: dict[int, list[tuple[float, list[int]]]]
 ) -> None:
     """The source fires with the record that has gone too far, the contract before it comes in: that is all."""
@@ -119,6 +122,6 @@ def test_with_the_record_that_went_too_far_each_pane_is_the_recorded_row(
 
 
 @pytest.mark.spark
-def test_spark_shows_what_the_reference_shows(spark: "SparkSession", tmp_path: Path) -> None:
+def test_spark_gives_the_panes_of_the_reference(spark: "SparkSession", tmp_path: Path) -> None:
     cut = batches(40)
-    assert said_by_spark(spark, PLAN, cut, tmp_path) == said_by_reference(PLAN, cut)
+    assert describe_spark_panes(spark, PLAN, cut, tmp_path) == describe_reference_panes(PLAN, cut)

@@ -1,4 +1,4 @@
-"""Calendar windows, against the calendar of another program."""
+"""Calendar windows of the reference, compared with the calendar of DuckDB."""
 
 from typing import Any
 
@@ -23,12 +23,12 @@ ZONES = [
 
 
 @pytest.fixture(scope="module")
-def other() -> Any:
+def icu_database() -> Any:
     connection = duckdb.connect()
     try:
         connection.execute("LOAD icu")
     except duckdb.Error:
-        pytest.skip("this duckdb was built without its calendars (icu)")
+        pytest.skip("this DuckDB has no ICU extension")
     return connection
 
 
@@ -38,7 +38,7 @@ def other() -> Any:
     st.sampled_from(ZONES),
     st.integers(0, 4_000_000_000_000),
 )
-def test_a_window_covers_its_instant_and_its_neighbours_touch_it(unit: Any, zone: str, time: int) -> None:
+def test_a_window_contains_its_time_and_touches_its_neighbours(unit: Any, zone: str, time: int) -> None:
     window = Calendar(unit, zone)
     ((start, end),) = find_calendar_window(window, time)
     assert start <= time < end
@@ -50,7 +50,9 @@ def test_a_window_covers_its_instant_and_its_neighbours_touch_it(unit: Any, zone
 
 @settings(deadline=None, max_examples=scale_examples(100))
 @given(time=st.integers(0, 2_000_000_000_000), unit=st.sampled_from(["day", "week", "month"]))
-def test_windows_begin_where_another_program_truncates_to(other: Any, time: int, unit: Any) -> None:
-    other.execute("SET TimeZone = 'Europe/Berlin'")
-    row = other.execute(f"SELECT epoch_ms(date_trunc('{unit}', to_timestamp({time} / 1000.0)))").fetchone()
+def test_windows_start_where_duckdb_truncates(icu_database: Any, time: int, unit: Any) -> None:
+    icu_database.execute("SET TimeZone = 'Europe/Berlin'")
+    row = icu_database.execute(
+        f"SELECT epoch_ms(date_trunc('{unit}', to_timestamp({time} / 1000.0)))"
+    ).fetchone()
     assert find_calendar_window(Calendar(unit, "Europe/Berlin"), time)[0][0] == row[0]

@@ -1,4 +1,4 @@
-"""What holds for the reference evaluator whatever the plan and whatever arrives."""
+"""Properties of the reference evaluator, for random plans and random batches."""
 
 from collections import Counter, defaultdict
 from dataclasses import replace
@@ -29,17 +29,17 @@ from penstock.engine.plan import Default, Global, Plan, Sessions
 SLOWLY = settings(deadline=None, max_examples=scale_examples(80), suppress_health_check=list(HealthCheck))
 
 
-def panes(outcomes: list[EvaluatedBatch]) -> list[Pane]:
+def collect_panes(outcomes: list[EvaluatedBatch]) -> list[Pane]:
     return [pane for outcome in outcomes for pane in outcome.panes]
 
 
-def standing(outcomes: list[EvaluatedBatch]) -> Counter[tuple]:
-    """Inserts minus retracts: the rows that nobody took back.
+def count_remaining_rows(outcomes: list[EvaluatedBatch]) -> Counter[tuple]:
+    """Count inserts minus retractions.
 
-    An on-time or final pane that changes nothing is an insert of what stands already, and counts once.
+    An on-time or final pane that changes nothing inserts a row that exists already, and counts once.
     """
     rows: Counter[tuple] = Counter()
-    for pane in panes(outcomes):
+    for pane in collect_panes(outcomes):
         row = (pane.key, pane.start, pane.end, pane.values)
         confirms = pane.kind == "insert" and pane.pane_index > 0 and rows[row] == 1
         rows[row] += 0 if confirms else 1 if pane.kind == "insert" else -1
@@ -47,31 +47,35 @@ def standing(outcomes: list[EvaluatedBatch]) -> Counter[tuple]:
 
 
 def last_values(outcomes: list[EvaluatedBatch]) -> dict[tuple, tuple]:
-    """The last pane of each window that no other window replaced."""
-    said: dict[tuple, tuple] = {}
+    """Return the last values of each window that was not replaced."""
+    describe_values: dict[tuple, tuple] = {}
     for outcome in outcomes:
-        for gone in outcome.replaced:
-            said.pop((gone.key, gone.start, gone.end), None)
+        for replaced_window in outcome.replaced:
+            describe_values.pop((replaced_window.key, replaced_window.start, replaced_window.end), None)
         for pane in outcome.panes:
-            place = (pane.key, pane.start, pane.end)
+            window_id = (pane.key, pane.start, pane.end)
             if pane.kind == "insert":
-                said[place] = pane.values
-            elif said.get(place) == pane.values:
-                del said[place]
-    return said
+                describe_values[window_id] = pane.values
+            elif describe_values.get(window_id) == pane.values:
+                del describe_values[window_id]
+    return describe_values
 
 
-def without_late(plan: Plan, batches: list[InputBatch], outcomes: list[EvaluatedBatch]) -> EvaluatedBatch:
-    """The bounded run over all records that the live run did not write to the late table or the quarantine."""
-    lost = {row.address for outcome in outcomes for row in (*outcome.late, *outcome.quarantined)}
-    records = [record for batch in batches for record in batch.records if record.address not in lost]
-    calm = replace(plan.sources[0].watermark, max_future_skew=None)
-    return evaluate_bounded(replace(plan, sources=(replace(plan.sources[0], watermark=calm),)), records, 0)
+def evaluate_bounded_without_late(
+    plan: Plan, batches: list[InputBatch], outcomes: list[EvaluatedBatch]
+) -> EvaluatedBatch:
+    """Evaluate a bounded run over the records that were neither late nor quarantined."""
+    excluded = {row.address for outcome in outcomes for row in (*outcome.late, *outcome.quarantined)}
+    records = [record for batch in batches for record in batch.records if record.address not in excluded]
+    no_skew_limit = replace(plan.sources[0].watermark, max_future_skew=None)
+    return evaluate_bounded(
+        replace(plan, sources=(replace(plan.sources[0], watermark=no_skew_limit),)), records, 0
+    )
 
 
 @SLOWLY
 @given(plans(), runs())
-def test_every_record_is_in_exactly_one_account(plan: Plan, batches: list[InputBatch]) -> None:
+def test_every_record_is_counted_in_one_account(plan: Plan, batches: list[InputBatch]) -> None:
     for batch, outcome in zip(batches, evaluate(plan, batches), strict=True):
         assert all(account.is_balanced for account in outcome.accounts.values())
         assert sum(account.read for account in outcome.accounts.values()) == len(batch.records)
@@ -85,12 +89,12 @@ def test_the_same_batches_give_the_same_rows(plan: Plan, batches: list[InputBatc
 
 @SLOWLY
 @given(plans(), runs())
-def test_neither_watermark_nor_pane_numbers_go_back(plan: Plan, batches: list[InputBatch]) -> None:
+def test_the_watermark_and_pane_numbers_never_decrease(plan: Plan, batches: list[InputBatch]) -> None:
     outcomes = evaluate(plan, batches)
     watermarks = [outcome.watermark for outcome in outcomes]
     assert watermarks == sorted(watermarks)
     numbers: dict[tuple, list[int]] = defaultdict(list)
-    for pane in panes(outcomes):
+    for pane in collect_panes(outcomes):
         if pane.kind == "insert" and not isinstance(plan.only_stage.window, Sessions):
             numbers[pane.key, pane.start, pane.end, pane.window_number].append(pane.pane_index)
     assert all(found == list(range(len(found))) for found in numbers.values())
@@ -98,7 +102,7 @@ def test_neither_watermark_nor_pane_numbers_go_back(plan: Plan, batches: list[In
 
 @SLOWLY
 @given(event_time_plans(), runs())
-def test_a_window_shows_at_most_one_pane_a_batch(plan: Plan, batches: list[InputBatch]) -> None:
+def test_a_window_emits_at_most_one_pane_per_batch(plan: Plan, batches: list[InputBatch]) -> None:
     for outcome in evaluate(plan, batches):
         shown = Counter((pane.key, pane.start, pane.end, pane.kind) for pane in outcome.panes)
         assert all(times == 1 for times in shown.values())
@@ -119,10 +123,10 @@ def test_timing_follows_the_end_of_the_window(plan: Plan, batches: list[InputBat
 
 @SLOWLY
 @given(event_windows, modes, st.lists(arrivals, max_size=25), st.data())
-def test_final_values_do_not_depend_on_how_records_were_cut(window, mode, arriving, data) -> None:
-    """Without lateness in play: a bound that covers all disorder, so that no cut makes a record late."""
+def test_final_values_do_not_depend_on_batches(window, mode, arrivals_in_order, data) -> None:
+    """The lateness is large, so no record is late in any split."""
     plan = build_plan(window, Default(), lateness=10**9, accumulation=mode)
-    records = assign_offsets(arriving)
+    records = assign_offsets(arrivals_in_order)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(records)), max_size=5)))
     edges = [0, *cuts, len(records)]
     pieces = [tuple(records[a:b]) for a, b in pairwise(edges)]
@@ -144,14 +148,16 @@ def test_inserts_minus_retracts_are_the_bounded_run(window, trigger, rule, laten
     )
     outcomes = evaluate(plan, batches)
     partly_late = {row.address for outcome in outcomes for row in outcome.late}
-    again = replace(plan, stages=(replace(plan.only_stage, trigger=Default()),))
-    if (not is_sliding(plan) or not partly_late) and not begun_anew(plan, outcomes):
-        assert standing(outcomes) == standing([without_late(again, batches, outcomes)])
+    with_default_trigger = replace(plan, stages=(replace(plan.only_stage, trigger=Default()),))
+    if (not is_sliding(plan) or not partly_late) and not has_reopened_session(plan, outcomes):
+        assert count_remaining_rows(outcomes) == count_remaining_rows(
+            [evaluate_bounded_without_late(with_default_trigger, batches, outcomes)]
+        )
 
 
-def begun_anew(plan: Plan, outcomes: list[EvaluatedBatch]) -> bool:
-    """Whether a record opened a session over one that was closed: stored records make one session of both."""
-    spans = sorted((key, start, end) for key, start, end, _ in standing(outcomes))
+def has_reopened_session(plan: Plan, outcomes: list[EvaluatedBatch]) -> bool:
+    """Return whether a new session touches a closed one. A bounded run merges both."""
+    spans = sorted((key, start, end) for key, start, end, _ in count_remaining_rows(outcomes))
     meet = (one[0] == other[0] and other[1] <= one[2] for one, other in pairwise(spans))
     return isinstance(plan.only_stage.window, Sessions) and any(meet)
 
@@ -165,13 +171,13 @@ def is_sliding(plan: Plan) -> bool:
 def test_discarded_panes_add_up_to_the_bounded_run(window, trigger, batches) -> None:
     plan = build_plan(window, trigger, lateness=10**9, accumulation="discarding", final_pane="when_changed")
     outcomes = evaluate(plan, batches)
-    shown = sum(pane.records for pane in panes(outcomes))
-    assert shown == sum(pane.records for pane in without_late(plan, batches, outcomes).panes)
+    shown = sum(pane.records for pane in collect_panes(outcomes))
+    assert shown == sum(pane.records for pane in evaluate_bounded_without_late(plan, batches, outcomes).panes)
 
 
 @SLOWLY
 @given(triggers, runs())
-def test_a_trigger_that_finished_sends_what_comes_later_to_the_late_table(trigger, batches) -> None:
+def test_records_after_a_finished_trigger_are_late(trigger, batches) -> None:
     plan = build_plan(Global(), trigger, accumulation="accumulating")
     outcomes = evaluate(plan, batches)
     done: set[tuple] = set()
@@ -182,17 +188,19 @@ def test_a_trigger_that_finished_sends_what_comes_later_to_the_late_table(trigge
 
 @SLOWLY
 @given(order_windows, st.lists(arrivals, max_size=25), st.data())
-def test_order_windows_do_not_depend_on_how_records_were_cut(window, arriving, data) -> None:
-    """At one clock: what goes by the clock sees the batches, all else only the records."""
+def test_order_windows_do_not_depend_on_batches(window, arrivals_in_order, data) -> None:
+    """All batches have one clock, because time policies depend on it."""
     plan = build_plan(window)
-    records = assign_offsets(arriving)
+    records = assign_offsets(arrivals_in_order)
     cut = data.draw(st.integers(0, len(records)))
     ordered = sorted(records, key=lambda record: record.address)
     pieces = [tuple(ordered[:cut]), tuple(ordered[cut:])]
     parts = evaluate(plan, [InputBatch(n, 0, piece, PARTITIONS) for n, piece in enumerate(pieces)])
     whole = evaluate(plan, [InputBatch(0, 0, tuple(ordered), PARTITIONS)])
-    assert [said(pane) for pane in panes(parts)] == [said(pane) for pane in panes(whole)]
+    assert [describe_values(pane) for pane in collect_panes(parts)] == [
+        describe_values(pane) for pane in collect_panes(whole)
+    ]
 
 
-def said(pane: Pane) -> tuple:
+def describe_values(pane: Pane) -> tuple:
     return (pane.key, pane.window_number, pane.start, pane.end, pane.values, pane.records)

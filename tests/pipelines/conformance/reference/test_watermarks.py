@@ -1,4 +1,4 @@
-"""The watermark: partitions, idleness, the future guard, several inputs, the end."""
+"""The watermark of the reference: partitions, idleness, future records and the ends of the calendar."""
 
 from dataclasses import replace
 from math import inf
@@ -13,7 +13,7 @@ BOTH = frozenset({(SOURCE, 0), (SOURCE, 1)})
 
 
 def watermarks(plan: Plan, *batches: tuple[int, dict[int, list[int]]]) -> list[float]:
-    """The watermark after each batch of (clock, event times by partition)."""
+    """Return the watermark after each batch of (clock, event times by partition)."""
     evaluator = Evaluator(plan)
     offsets = [0, 0]
     found = []
@@ -33,14 +33,14 @@ def plan(**rule: object) -> Plan:
     return build_plan(Fixed(10), watermark=WatermarkStrategy(**rule))
 
 
-def test_it_is_the_lowest_of_the_partitions_less_the_bound() -> None:
+def test_the_watermark_is_the_lowest_partition_minus_the_max_out_of_orderness() -> None:
     found = watermarks(
         plan(max_out_of_orderness=5), (0, {0: [100]}), (0, {1: [50, 40]}), (0, {1: [200]}), (0, {0: [90]})
     )
     assert found == [-inf, 45, 95, 95]
 
 
-def test_a_silent_partition_holds_it_back_until_it_is_idle() -> None:
+def test_a_partition_without_records_holds_the_watermark_until_it_is_idle() -> None:
     found = watermarks(
         plan(idle_after=30),
         (0, {0: [100]}),
@@ -52,11 +52,11 @@ def test_a_silent_partition_holds_it_back_until_it_is_idle() -> None:
     assert found == [-inf, -inf, 300, 300, 400]
 
 
-def test_it_holds_when_all_partitions_are_idle() -> None:
+def test_the_watermark_stays_when_all_partitions_are_idle() -> None:
     assert watermarks(plan(idle_after=30), (0, {0: [100], 1: [100]}), (1_000, {})) == [100, 100]
 
 
-def test_it_follows_the_clock_when_all_are_idle_where_that_is_wanted() -> None:
+def test_the_watermark_follows_the_clock_when_all_are_idle_if_configured() -> None:
     rule = plan(idle_after=30, advance_when_idle=True, max_out_of_orderness=5)
     assert watermarks(rule, (0, {0: [100], 1: [100]}), (20, {}), (300, {}), (310, {0: [250]})) == [
         95,
@@ -67,7 +67,7 @@ def test_it_follows_the_clock_when_all_are_idle_where_that_is_wanted() -> None:
 
 
 @pytest.mark.parametrize(("policy", "quarantined"), [("quarantine", 1), ("accept", 0)])
-def test_a_record_from_the_future_never_moves_it(policy: str, quarantined: int) -> None:
+def test_a_future_record_never_advances_the_watermark(policy: str, quarantined: int) -> None:
     evaluator = Evaluator(plan(max_future_skew=10, future_records=policy))
     records = tuple(
         InputRecord(SOURCE, 0, offset, {"key": "k", "value": 1, "at": time})
@@ -89,20 +89,20 @@ def test_a_record_without_an_event_time_is_quarantined(time: object) -> None:
     assert outcome.watermark == -inf
 
 
-def test_a_record_that_was_not_understood_keeps_its_reason() -> None:
+def test_a_malformed_record_keeps_its_reason() -> None:
     evaluator = Evaluator(plan())
     outcome = evaluator.run(InputBatch(0, 0, (InputRecord(SOURCE, 0, 0, {}, error="malformed"),)))
     assert [row.reason for row in outcome.quarantined] == ["malformed"]
 
 
-def test_windows_go_by_the_event_time_of_the_record_whatever_steps_make_of_its_field() -> None:
+def test_steps_do_not_change_the_event_time_of_a_record() -> None:
     evaluator = Evaluator(plan(), steps=lambda fields: [{**fields, "at": 95}, {**fields, "at": None}])
     record = InputRecord(SOURCE, 0, 0, {"key": "k", "value": 1, "at": 1})
     outcome = evaluator.run(InputBatch(0, 0, (record,), is_last=True))
     assert [(pane.start, pane.end, pane.records) for pane in outcome.panes] == [(0, 10, 2)]
 
 
-def test_a_repeat_is_known_until_the_horizon_has_passed() -> None:
+def test_a_duplicate_is_known_until_the_horizon_has_passed() -> None:
     base = plan()
     source = replace(base.sources[0], deduplication=Deduplication(("value",), 100))
     evaluator = Evaluator(replace(base, sources=(source,)))
@@ -116,7 +116,7 @@ def test_a_repeat_is_known_until_the_horizon_has_passed() -> None:
 
 
 @pytest.mark.parametrize("time", [-62_135_596_800_000, 253_402_300_799_999, 2**62, -(2**62)])
-def test_the_ends_of_the_calendar_break_nothing(time: int) -> None:
+def test_windows_at_the_ends_of_the_calendar_are_evaluated(time: int) -> None:
     from penstock.engine.plan import Calendar, Sessions, Sliding
 
     for window in (

@@ -1,4 +1,4 @@
-"""The runner: files of two forms, cases by their id, verdicts as lines; no broken case stops the others."""
+"""The case runner: forms of files, selection by id, verdicts, and cases that cannot run."""
 
 import copy
 import json
@@ -20,7 +20,7 @@ from penstock.conformance import (
 )
 from penstock.engine.errors import TranscriptError
 
-RIGHT: dict[str, Any] = {
+VALID_CASE: dict[str, Any] = {
     "id": "right",
     "unit": "s",
     "window": {"type": "fixed", "size": 10, "offset": 0},
@@ -37,11 +37,11 @@ RIGHT: dict[str, Any] = {
 }
 
 
-def wrong(**change: Any) -> dict[str, Any]:
-    return copy.deepcopy(RIGHT) | change
+def change_case(**change: Any) -> dict[str, Any]:
+    return copy.deepcopy(VALID_CASE) | change
 
 
-def nested(times: int) -> dict[str, Any]:
+def nest_triggers(times: int) -> dict[str, Any]:
     trigger: dict[str, Any] = {"type": "after_count", "count": 1}
     for _ in range(times):
         trigger = {"type": "repeatedly", "of": trigger}
@@ -53,49 +53,49 @@ def verdict_of(node: Any) -> CaseVerdict:
     return verdict
 
 
-def test_cases_are_read_from_a_document_a_list_or_a_case_a_line(tmp_path: Path) -> None:
+def test_cases_are_read_from_a_document_a_list_or_lines(tmp_path: Path) -> None:
     forms = {
         "document.json": json.dumps(
-            {"schema": "anchor-transcript/1", "cases": [RIGHT, wrong(id="two")]}, indent=1
+            {"schema": "anchor-transcript/1", "cases": [VALID_CASE, change_case(id="two")]}, indent=1
         ),
-        "list.json": json.dumps([RIGHT, wrong(id="two")]),
+        "list.json": json.dumps([VALID_CASE, change_case(id="two")]),
         "lines.jsonl": "\n".join(
-            json.dumps(node) for node in ({"header": True, "about": "x"}, RIGHT, wrong(id="two"))
+            json.dumps(node) for node in ({"header": True, "about": "x"}, VALID_CASE, change_case(id="two"))
         ),
-        "document.yaml": json.dumps({"cases": [RIGHT, wrong(id="two")]}),
+        "document.yaml": json.dumps({"cases": [VALID_CASE, change_case(id="two")]}),
     }
     for name, text in forms.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
         verdicts = list(run_files([tmp_path / name], ReferenceEngine()))
         assert [(verdict.id, verdict.is_ok) for verdict in verdicts] == [("right", True), ("two", True)]
-    (tmp_path / "one.json").write_text(json.dumps(RIGHT, indent=1), encoding="utf-8")
+    (tmp_path / "one.json").write_text(json.dumps(VALID_CASE, indent=1), encoding="utf-8")
     assert [verdict.is_ok for verdict in run_files([tmp_path / "one.json"], ReferenceEngine())] == [True]
 
 
-def test_a_case_a_line_may_hold_any_letter(tmp_path: Path) -> None:
-    case = wrong(steps=[{"comment": "\u2028 \x85 \x0b"}, *RIGHT["steps"]])
+def test_lines_may_have_any_character(tmp_path: Path) -> None:
+    case = change_case(steps=[{"comment": "\u2028 \x85 \x0b"}, *VALID_CASE["steps"]])
     path = tmp_path / "cases.jsonl"
     path.write_text("\r\n".join(json.dumps(case, ensure_ascii=False) for _ in range(2)), encoding="utf-8")
     assert [verdict.is_ok for verdict in run_files([path], ReferenceEngine())] == [True, True]
 
 
-def test_only_named_cases_run_and_an_unknown_name_is_refused(tmp_path: Path) -> None:
+def test_only_selected_cases_run_and_an_unknown_id_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "cases.json"
-    path.write_text(json.dumps([RIGHT, wrong(id="two")]), encoding="utf-8")
+    path.write_text(json.dumps([VALID_CASE, change_case(id="two")]), encoding="utf-8")
     assert [verdict.id for verdict in run_files([path], ReferenceEngine(), ["two"])] == ["two"]
     with pytest.raises(TranscriptError, match="no case has the id three"):
         list(run_files([path], ReferenceEngine(), ["two", "three"]))
 
 
 @pytest.mark.parametrize("text", ["{not json", "[1, 2]", '{"id": "x"}\nnope'])
-def test_a_file_that_holds_no_cases_is_refused_by_name(tmp_path: Path, text: str) -> None:
+def test_a_file_of_another_form_is_refused_by_name(tmp_path: Path, text: str) -> None:
     path = tmp_path / "broken.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(TranscriptError, match=r"broken\.json"):
         list(run_files([path], ReferenceEngine()))
 
 
-def test_files_without_a_case_are_refused_and_what_is_said_of_yaml_is_one_line(tmp_path: Path) -> None:
+def test_files_without_cases_are_refused_in_one_line(tmp_path: Path) -> None:
     texts = {"none.json": "", "header.jsonl": '{"header": true}', "broken.yaml": "a: [1\n b: 2"}
     for name, text in texts.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -104,13 +104,13 @@ def test_files_without_a_case_are_refused_and_what_is_said_of_yaml_is_one_line(t
         assert "\n" not in str(raised.value)
 
 
-def test_a_file_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(TranscriptError, match=r"absent\.json cannot be read"):
         list(run_files([tmp_path / "absent.json"], ReferenceEngine()))
 
 
-def test_a_verdict_says_what_was_expected_and_what_came() -> None:
-    changed = copy.deepcopy(RIGHT)
+def test_a_verdict_has_expected_and_actual_panes() -> None:
+    changed = copy.deepcopy(VALID_CASE)
     changed["steps"][2]["expect"][0]["values"] = [1]
     line = verdict_of(changed).as_json()
     assert (line["id"], line["ok"]) == ("right", False)
@@ -119,16 +119,16 @@ def test_a_verdict_says_what_was_expected_and_what_came() -> None:
     assert json.loads(json.dumps(line)) == line
 
 
-def test_a_pane_that_nobody_expected_fails_the_case() -> None:
-    changed = copy.deepcopy(RIGHT)
+def test_an_unexpected_pane_fails_the_case() -> None:
+    changed = copy.deepcopy(VALID_CASE)
     del changed["steps"][4]
     verdict = verdict_of(changed)
     assert not verdict.is_ok
     assert [pane["timing"] for pane in verdict.actual[1]] == ["on_time"]
 
 
-def test_panes_are_paired_however_little_each_says() -> None:
-    changed = copy.deepcopy(RIGHT)
+def test_panes_are_paired_by_any_subset_of_fields() -> None:
+    changed = copy.deepcopy(VALID_CASE)
     changed["steps"] = [
         {"elements": [{"key": key, "value": 1, "ts": 1} for key in ("a", "a", "b", "b")]},
         {"expect": [{}, {"key": "a"}]},
@@ -138,9 +138,9 @@ def test_panes_are_paired_however_little_each_says() -> None:
     assert verdict_of(changed).is_ok
 
 
-def test_very_many_panes_of_which_each_says_the_same_are_paired() -> None:
+def test_many_equal_panes_are_paired() -> None:
     many = 1_500
-    changed = copy.deepcopy(RIGHT)
+    changed = copy.deepcopy(VALID_CASE)
     changed["steps"] = [
         {"elements": [{"key": number, "value": 1, "ts": 1} for number in range(many)]},
         {"watermark": "inf"},
@@ -151,26 +151,26 @@ def test_very_many_panes_of_which_each_says_the_same_are_paired() -> None:
     assert not verdict_of(changed).is_ok
 
 
-def test_a_part_that_never_ends_keeps_its_turn() -> None:
+def test_a_trigger_that_never_finishes_keeps_its_turn() -> None:
     for_ever = {"type": "repeatedly", "of": {"type": "after_count", "count": 2}}
-    changed = wrong(trigger={"type": "after_each", "of": [for_ever, {"type": "after_watermark"}]})
-    changed["steps"] = [*RIGHT["steps"][:3], {"watermark": 20}, {"expect": []}]
+    changed = change_case(trigger={"type": "after_each", "of": [for_ever, {"type": "after_watermark"}]})
+    changed["steps"] = [*VALID_CASE["steps"][:3], {"watermark": 20}, {"expect": []}]
     assert verdict_of(changed).is_ok
 
 
-def test_an_engine_specific_case_informs_and_a_case_that_must_fail_does(tmp_path: Path) -> None:
-    broken = wrong(steps=[*RIGHT["steps"][:2]])
+def test_engine_specific_cases_and_expected_errors_are_judged(tmp_path: Path) -> None:
+    broken = change_case(steps=[*VALID_CASE["steps"][:2]])
     said: list[CaseVerdict] = []
-    informing = [wrong(engine_specific=True, steps=broken["steps"]), RIGHT]
+    informing = [change_case(engine_specific=True, steps=broken["steps"]), VALID_CASE]
     assert report_verdicts(run_cases(informing, ReferenceEngine()), said.append)
     assert [verdict.is_ok for verdict in said] == [False, True]
     assert said[0].as_json()["engine_specific"] is True
     assert verdict_of(broken | {"must_fail_with": "Unexpected output"}).is_ok
-    assert not report_verdicts(run_cases([broken, RIGHT], ReferenceEngine()), said.append)
+    assert not report_verdicts(run_cases([broken, VALID_CASE], ReferenceEngine()), said.append)
 
 
-def test_a_field_that_means_nothing_here_is_named() -> None:
-    changed = copy.deepcopy(RIGHT)
+def test_an_unknown_field_is_named() -> None:
+    changed = copy.deepcopy(VALID_CASE)
     changed["steps"][2]["expect"][0]["colour"] = "red"
     verdict = verdict_of(changed)
     assert verdict.is_ok
@@ -244,16 +244,16 @@ def test_a_field_that_means_nothing_here_is_named() -> None:
             "no trigger of type 'early_every_x_every_y'; it has",
         ),
         ({"trigger": 3}, "a trigger is 3; write an object with a type"),
-        ({"trigger": nested(60)}, "trigger: 61 nested triggers. Nest at most 50 triggers"),
-        ({"trigger": nested(700)}, "the case is nested too deeply"),
+        ({"trigger": nest_triggers(60)}, "trigger: 61 nested triggers. Nest at most 50 triggers"),
+        ({"trigger": nest_triggers(700)}, "the case is nested too deeply"),
     ],
 )
-def test_a_case_that_cannot_be_run_says_why_and_stops_no_other(change: dict[str, Any], message: str) -> None:
-    broken, right = run_cases([wrong(**change), RIGHT], ReferenceEngine())
+def test_a_case_that_cannot_run_reports_why_and_others_run(change: dict[str, Any], message: str) -> None:
+    broken, right = run_cases([change_case(**change), VALID_CASE], ReferenceEngine())
     assert right.is_ok
     assert not broken.is_ok
     with pytest.raises(TranscriptError, match=message):
-        parse_case(wrong(**change))
+        parse_case(change_case(**change))
     assert isinstance(broken.actual, dict)
     assert broken.actual["error"]
 
@@ -287,18 +287,16 @@ def test_a_case_that_cannot_be_run_says_why_and_stops_no_other(change: dict[str,
         ("state_windows", "x", "`state_windows` is 'x'; write the number of open windows"),
     ],
 )
-def test_what_is_expected_in_no_form_of_the_schema_is_named_by_its_place(
-    kind: str, expected: Any, message: str
-) -> None:
-    broken = wrong(steps=[*RIGHT["steps"][:2], {kind: expected}])
+def test_an_invalid_expectation_is_named_by_its_path(kind: str, expected: Any, message: str) -> None:
+    broken = change_case(steps=[*VALID_CASE["steps"][:2], {kind: expected}])
     with pytest.raises(TranscriptError, match=message):
         parse_case(broken)
     verdict = verdict_of(broken)
     assert (verdict.is_ok, bool(verdict.malformed)) == (False, True)
 
 
-def test_what_the_contract_does_not_have_is_well_said_and_differs() -> None:
-    verdict = verdict_of(wrong(window={"type": "hexagonal"}))
+def test_a_valid_expectation_without_counterpart_fails_the_case() -> None:
+    verdict = verdict_of(change_case(window={"type": "hexagonal"}))
     assert (verdict.is_ok, verdict.malformed) == (False, "")
 
 
@@ -318,9 +316,7 @@ def test_what_the_contract_does_not_have_is_well_said_and_differs() -> None:
         ("itself.yaml", "cases:\n - steps: &e [*e]", "an anchor refers to itself"),
     ],
 )
-def test_a_file_is_refused_by_the_line_where_its_form_ends(
-    tmp_path: Path, name: str, text: str, message: str
-) -> None:
+def test_a_syntax_error_names_the_line(tmp_path: Path, name: str, text: str, message: str) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(TranscriptError, match=message):
         list(run_files([tmp_path / name], ReferenceEngine()))
@@ -340,8 +336,8 @@ anything = st.one_of(
 
 @settings(deadline=None, max_examples=scale_examples(200), suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
-def test_no_broken_case_stops_the_others(data: st.DataObject) -> None:
-    broken = copy.deepcopy(RIGHT)
+def test_an_invalid_case_does_not_stop_others(data: st.DataObject) -> None:
+    broken = copy.deepcopy(VALID_CASE)
     for _ in range(data.draw(st.integers(1, 3))):
         node: Any = broken
         while True:
@@ -357,6 +353,6 @@ def test_no_broken_case_stops_the_others(data: st.DataObject) -> None:
             else:
                 del node[place]
             break
-    verdicts = list(run_cases([broken, RIGHT], ReferenceEngine()))
+    verdicts = list(run_cases([broken, VALID_CASE], ReferenceEngine()))
     assert verdicts[1].is_ok
     json.dumps(verdicts[0].as_json(), default=str)

@@ -1,4 +1,4 @@
-"""The page of semantics and the cases that test it belong together."""
+"""`SEMANTICS.md` links every semantics case, and every case that it links exists."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ SHORTEST_LONG_NAME = 4
 """Underscores of a name that can only be a case; shorter ones may be words of the API."""
 
 
-def test_every_case_is_named_by_the_rule_that_it_tests() -> None:
+def test_the_page_names_every_case() -> None:
     cases = {case["id"] for case in yaml.safe_load(CASES_FILE.read_text())["cases"]}
     named = set(CASE_ID.findall(PAGE.read_text()))
     assert cases - named == set()

@@ -1,4 +1,4 @@
-"""What tables say is read back as it stands there, where Python's calendar has no word for it as well."""
+"""Panes are read from tables, also with times that Python's `datetime` cannot represent."""
 
 import pyarrow as pa
 
@@ -8,7 +8,7 @@ YEAR_0, YEAR_10000 = -62_135_600_000_000, 253_402_300_800_000
 TIME = pa.timestamp("us", tz="UTC")
 
 
-def test_windows_that_reach_out_of_the_calendar_are_read() -> None:
+def test_windows_beyond_the_calendar_are_read() -> None:
     times = {"window_start": YEAR_0, "window_end": YEAR_10000, "batch_clock": 5, "watermark": None}
     row = {
         **{name: pa.array([time], pa.timestamp("ms", tz="UTC")).cast(TIME) for name, time in times.items()},
@@ -22,7 +22,7 @@ def test_windows_that_reach_out_of_the_calendar_are_read() -> None:
         "records": [1],
         "batch_id": [0],
     }
-    (found,) = [pane_from_row(each, ["key"], ["n"]) for each in to_rows(pa.table(row))]
-    assert (found.start, found.end, found.clock) == (YEAR_0, YEAR_10000, 5)
-    assert found.watermark == to_instant(None, found.watermark) == float("inf")
-    assert found.values == (("n", 1),)
+    (pane,) = [pane_from_row(each, ["key"], ["n"]) for each in to_rows(pa.table(row))]
+    assert (pane.start, pane.end, pane.clock) == (YEAR_0, YEAR_10000, 5)
+    assert pane.watermark == to_instant(None, pane.watermark) == float("inf")
+    assert pane.values == (("n", 1),)
