@@ -20,11 +20,13 @@ import pyarrow.compute as pc
 from rich.console import Console
 from rich.table import Table
 
+from penstock.engine.aggregates.aggregate import Aggregate
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.dispatch import process_batch
 from penstock.engine.operators.stage_compilation import compile_stage
-from penstock.engine.plan import Aggregate, AggregateOutput, Stage
+from penstock.engine.plan.stages import Stage
 from penstock.engine.spark.aggregate.partials import aggregate_partials
 from penstock.engine.spark.session import SparkSessionConfig, open_spark_session
 from penstock.engine.state import state_tree as trees

@@ -24,7 +24,7 @@ from tests.benchmarks.rivals import (
     wait_until_read,
 )
 
-from penstock.engine.plan import Comparison
+from penstock.engine.definition.predicates import Comparison
 from penstock.engine.windows.count_policy import CountPolicy
 from penstock.engine.windows.delta_policy import DeltaPolicy
 from penstock.engine.windows.fixed import Fixed

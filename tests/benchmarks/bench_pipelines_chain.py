@@ -28,13 +28,16 @@ from tests.benchmarks.bench_pipelines_state import (
 )
 from tests.benchmarks.rivals import BenchScene, EngineRival, open_scene, start_load, wait_until_read
 
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
 from penstock.engine.batch.batch_engine import BatchEngine
 from penstock.engine.batch.input_watermarks import collect_watermark_rules
 from penstock.engine.batch.placement import DRIVER_ONLY
 from penstock.engine.batch.stream_tables import StreamTables
 from penstock.engine.batch.write_fence import WriteFence
+from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.operators.stage_graph import compile_graph
-from penstock.engine.plan import AggregateOutput, ArrowStep, Plan, Stage, function_ref
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.steps import ArrowStep
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.stream import after_count, count, fixed, max_, repeatedly, sum_
 

@@ -27,18 +27,12 @@ from tests.benchmarks.rivals import (
     start_load,
 )
 
-from penstock.engine.plan import (
-    AggregateOutput,
-    Join,
-    JoinColumn,
-    JoinMembers,
-    Plan,
-    PlanSource,
-    TopicOrigin,
-    WatermarkStrategy,
-    validate_plan,
-)
-from penstock.engine.plan.stages import Stage
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.join_members import JoinMembers
+from penstock.engine.plan.joins import Join, JoinColumn
+from penstock.engine.plan.sources import PlanSource, TopicOrigin, WatermarkStrategy
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.validation.plans import validate_plan
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.stream import after_count, between, fixed, repeatedly
 

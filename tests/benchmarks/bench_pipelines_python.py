@@ -32,9 +32,12 @@ from tests.benchmarks.rivals import (
     start_load,
 )
 
+from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow
 from penstock.engine.functions.vectorized import KeyBatchContext, KeyBatchUpdate
-from penstock.engine.plan import Column, Plan, StatefulFunction, function_ref, state_type
+from penstock.engine.plan.sources import Column
+from penstock.engine.plan.stages import Plan
+from penstock.engine.plan.stateful_function import StatefulFunction, state_type
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.kafka.checkpoint_offsets import read_batch_ranges
 from penstock.engine.triggers.default import Default

@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
 from penstock.engine.batch.batch_engine import BatchEngine
 from penstock.engine.batch.batch_input import ACCOUNT_SCHEMA
 from penstock.engine.batch.engine_options import EngineOptions
@@ -30,15 +31,8 @@ from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.operators.stage_graph import compile_graph
-from penstock.engine.plan import (
-    AggregateOutput,
-    Column,
-    Plan,
-    PlanSource,
-    Stage,
-    TopicOrigin,
-    WatermarkStrategy,
-)
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin, WatermarkStrategy
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.aggregate.part_execution import SparkPartExecutor
 from penstock.engine.spark.session import SparkSessionConfig, open_spark_session

@@ -21,6 +21,10 @@ from rich.console import Console
 from rich.table import Table
 from tests.benchmarks.bench_pipelines_python import plan_stateful
 
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.count import Count
+from penstock.engine.aggregates.join_members import JoinMembers
+from penstock.engine.aggregates.sum import Sum
 from penstock.engine.batch.placement import DRIVER_ONLY
 from penstock.engine.batch.stage_execution import fold_stages
 from penstock.engine.batch.stage_states import StageStates
@@ -28,24 +32,13 @@ from penstock.engine.batch_time import BatchTime
 from penstock.engine.columnar import as_arrow
 from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.stage_graph import CompiledGraph, compile_graph
-from penstock.engine.plan import (
-    AggregateOutput,
-    Column,
-    Count,
-    Join,
-    JoinColumn,
-    JoinMembers,
-    Plan,
-    PlanSource,
-    SameWindows,
-    Stage,
-    Sum,
-    TopicOrigin,
-)
-from penstock.engine.plan.joins import JoinKind
+from penstock.engine.plan.joins import Join, JoinColumn, JoinKind
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.state.file_names import new_run_name
 from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS
+from penstock.engine.windows.same_windows import SameWindows
 from penstock.stream import after_count, as_of, between, fixed, repeatedly
 
 LEFT_TOPIC, RIGHT_TOPIC = "readings", "limits"

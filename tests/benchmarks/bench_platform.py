@@ -22,7 +22,7 @@ from penstock.core.clock import now_ms
 from penstock.engine.batch.accounts import PartitionAccount
 from penstock.engine.host.control import BatchRecord, DesiredRunState, StreamHealth
 from penstock.engine.host.stream_state import StreamState
-from penstock.engine.plan import Plan
+from penstock.engine.plan.stages import Plan
 from penstock.pipelines import catalog
 from penstock.platform.control import ControlStore, open_control_store
 from penstock.platform.control.database_engine import build_insert

@@ -32,7 +32,7 @@ from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.history.bounded_run import run_bounded
 from penstock.engine.history.bounded_run_config import BoundedRunConfig
 from penstock.engine.host.control_reporter import to_batch_record
-from penstock.engine.plan import Plan
+from penstock.engine.plan.stages import Plan
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource

@@ -27,7 +27,7 @@ from tests.benchmarks.rivals import (
     wait_until_read,
 )
 
-from penstock.engine.plan import Plan
+from penstock.engine.plan.stages import Plan
 from penstock.engine.windows.fixed import Fixed
 from penstock.quality.expectations.sql_compiler import compile_row_check
 from penstock.quality.expectations.suite import Expectation

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.core.kafka_client import BrokerAccess
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.batch.write_fence import WriteFence
-from penstock.engine.plan import AggregateOutput, Column, Plan, PlanSource, TopicOrigin, WatermarkStrategy
-from penstock.engine.plan.stages import AccumulationMode, Stage
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin, WatermarkStrategy
+from penstock.engine.plan.stages import AccumulationMode, Plan, Stage
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.kafka.checkpoint_offsets import read_batch_ranges
 from penstock.engine.spark.live_stream import LiveStream

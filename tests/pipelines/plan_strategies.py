@@ -6,51 +6,45 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from penstock.conformance.reference import InputBatch, InputRecord
-from penstock.engine.plan import (
-    AfterAll,
-    AfterAny,
-    AfterCount,
-    AfterEach,
-    AfterProcessingTime,
-    AfterPunctuation,
-    AfterWatermark,
-    AggregateOutput,
-    Calendar,
-    Collect,
-    Column,
-    Comparison,
-    Count,
-    CountPolicy,
-    Default,
-    DeltaPolicy,
-    Distinct,
-    Every,
-    First,
-    Fixed,
-    Global,
-    Last,
-    Max,
-    Mean,
-    Min,
-    OrFinally,
-    Plan,
-    PlanSource,
-    PunctuationPolicy,
-    Repeatedly,
-    Sessions,
-    Sliding,
-    SlidingOrder,
-    Stage,
-    Sum,
-    TimePolicy,
-    TopicOrigin,
-    TopN,
-    Trigger,
-    Tumbling,
-    WatermarkStrategy,
-    Window,
-)
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.collect import Collect
+from penstock.engine.aggregates.count import Count
+from penstock.engine.aggregates.distinct import Distinct
+from penstock.engine.aggregates.first import First
+from penstock.engine.aggregates.last import Last
+from penstock.engine.aggregates.max import Max
+from penstock.engine.aggregates.mean import Mean
+from penstock.engine.aggregates.min import Min
+from penstock.engine.aggregates.sum import Sum
+from penstock.engine.aggregates.top_n import TopN
+from penstock.engine.definition.predicates import Comparison
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin, WatermarkStrategy
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.sinks.pane_log import PaneLog
+from penstock.engine.triggers.after_all import AfterAll
+from penstock.engine.triggers.after_any import AfterAny
+from penstock.engine.triggers.after_count import AfterCount
+from penstock.engine.triggers.after_each import AfterEach
+from penstock.engine.triggers.after_processing_time import AfterProcessingTime
+from penstock.engine.triggers.after_punctuation import AfterPunctuation
+from penstock.engine.triggers.after_watermark import AfterWatermark
+from penstock.engine.triggers.default import Default
+from penstock.engine.triggers.every import Every
+from penstock.engine.triggers.or_finally import OrFinally
+from penstock.engine.triggers.repeatedly import Repeatedly
+from penstock.engine.triggers.trigger import Trigger
+from penstock.engine.windows.calendar import Calendar
+from penstock.engine.windows.count_policy import CountPolicy
+from penstock.engine.windows.delta_policy import DeltaPolicy
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.global_window import Global
+from penstock.engine.windows.punctuation_policy import PunctuationPolicy
+from penstock.engine.windows.sessions import Sessions
+from penstock.engine.windows.sliding import Sliding
+from penstock.engine.windows.sliding_order import SlidingOrder
+from penstock.engine.windows.time_policy import TimePolicy
+from penstock.engine.windows.tumbling import Tumbling
+from penstock.engine.windows.window import Window
 
 SOURCE = "records"
 COLUMNS = (

@@ -13,7 +13,7 @@ from tests.pipelines.memory_topics import create_memory_source
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.history.reexecute import BatchToReexecute, reexecute_batches
-from penstock.engine.plan import Plan
+from penstock.engine.plan.stages import Plan
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS
 
 if TYPE_CHECKING:

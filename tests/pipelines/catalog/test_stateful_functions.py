@@ -18,7 +18,9 @@ from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.operators.dispatch import process_batch
 from penstock.engine.operators.stage_compilation import compile_stage
-from penstock.engine.plan import Column, Plan, StatefulFunction
+from penstock.engine.plan.sources import Column
+from penstock.engine.plan.stages import Plan
+from penstock.engine.plan.stateful_function import StatefulFunction
 from penstock.engine.state import state_tree as trees
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
 from penstock.ingestion.generators import GENERATORS, make_even_send_times

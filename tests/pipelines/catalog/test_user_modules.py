@@ -4,7 +4,8 @@ from pathlib import Path
 
 from tests.catalogs import WriteCatalogFile
 
-from penstock.engine.plan import Plan, fingerprint
+from penstock.engine.plan.codec import fingerprint
+from penstock.engine.plan.stages import Plan
 from penstock.engine.upgrade.plan_comparison import compare_plans
 from penstock.engine.user_modules import find_user_modules
 from penstock.pipelines import catalog

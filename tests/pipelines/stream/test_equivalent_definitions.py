@@ -12,7 +12,7 @@ from tests.pipelines.stream import named_functions
 
 from penstock import stream
 from penstock.engine.definition.user_functions import import_by_name
-from penstock.engine.plan import fingerprint, plan_from_dict, plan_to_dict
+from penstock.engine.plan.codec import fingerprint, plan_from_dict, plan_to_dict
 from penstock.stream import from_document, from_yaml
 
 DEFINITIONS = yaml.safe_load(

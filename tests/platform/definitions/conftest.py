@@ -7,21 +7,16 @@ from pathlib import Path
 import pytest
 from dagster import DagsterInstance, Definitions
 
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.count import Count
+from penstock.engine.aggregates.mean import Mean
 from penstock.engine.batch.accounts import PartitionAccount
 from penstock.engine.host.control import BatchRecord
-from penstock.engine.plan import (
-    AggregateOutput,
-    Column,
-    Count,
-    Fixed,
-    Mean,
-    Plan,
-    PlanSource,
-    Stage,
-    TopicOrigin,
-)
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
+from penstock.engine.windows.fixed import Fixed
 from penstock.ingestion.contracts import Contract, ContractField
 from penstock.platform.control import ControlStore, open_control_store
 from penstock.platform.definitions.asset_specs import AssetContext

@@ -11,9 +11,12 @@ import pyarrow as pa
 import pytest
 from dagster import AssetKey, Definitions
 
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.distinct import Distinct
+from penstock.engine.aggregates.last import Last
 from penstock.engine.operators.stage_compilation import compile_stage
-from penstock.engine.plan import AggregateOutput, Column, Distinct, Last, Plan
-from penstock.engine.plan.stages import AccumulationMode
+from penstock.engine.plan.sources import Column
+from penstock.engine.plan.stages import AccumulationMode, Plan
 from penstock.engine.tables.latest_table import to_latest_schema
 from penstock.engine.tables.timestamps import to_table_schema
 from penstock.engine.windows.count_policy import CountPolicy

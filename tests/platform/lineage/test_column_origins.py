@@ -2,7 +2,9 @@
 
 import pytest
 
-from penstock.engine.plan import Count, OfInput, Stage
+from penstock.engine.aggregates.count import Count
+from penstock.engine.aggregates.of_input import OfInput
+from penstock.engine.plan.stages import Stage
 from penstock.pipelines import catalog
 from penstock.platform.lineage.column_origins import trace_column_origins
 from penstock.stream import collect, count, fixed, join, mean, read

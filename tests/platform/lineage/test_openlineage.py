@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.platform.definitions.conftest import build_contract
 
 from penstock.engine.host.control import BatchRecord
-from penstock.engine.plan import Plan
+from penstock.engine.plan.stages import Plan
 from penstock.pipelines import catalog
 from penstock.platform.control import ControlStore
 from penstock.platform.control.reports import count_reads_by_topic, count_result_rows, summarize_batches

@@ -9,27 +9,22 @@ import pyarrow as pa
 import pytest
 from tests.pipelines.engine.operators.test_side_outputs import Nothing, part_one
 
+from penstock.engine.aggregates.aggregate import Aggregate
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.count import Count
+from penstock.engine.aggregates.distinct import Distinct
+from penstock.engine.aggregates.first import First
+from penstock.engine.aggregates.max import Max
+from penstock.engine.aggregates.mean import Mean
+from penstock.engine.aggregates.quantiles import Quantiles
+from penstock.engine.aggregates.sum import Sum
+from penstock.engine.aggregates.top_n import TopN
 from penstock.engine.host.control import BatchRecord
 from penstock.engine.operators.stage_compilation import compile_stage
-from penstock.engine.plan import (
-    Aggregate,
-    AggregateOutput,
-    Column,
-    Count,
-    Distinct,
-    First,
-    Fixed,
-    Max,
-    Mean,
-    Plan,
-    PlanSource,
-    Quantiles,
-    Stage,
-    Sum,
-    TopicOrigin,
-    TopN,
-)
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.sinks.pane_log import PaneLog
+from penstock.engine.windows.fixed import Fixed
 from penstock.platform.control import ControlStore
 from penstock.platform.control.reports import summarize_batches
 from penstock.platform.definitions.asset_specs import AssetContext, table_asset_spec

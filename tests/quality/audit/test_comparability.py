@@ -7,27 +7,20 @@ import pytest
 from tests.pipelines.engine.batch.test_crashes import PLANS
 from tests.quality.audit.test_split_sessions import build_windows
 
-from penstock.engine.plan import (
-    AggregateOutput,
-    Calendar,
-    Column,
-    Comparison,
-    Deduplication,
-    FilterStep,
-    Fixed,
-    Global,
-    Join,
-    JoinColumn,
-    Plan,
-    RowFunctionStep,
-    Sessions,
-    Sliding,
-    SqlStep,
-    Step,
-    TimePolicy,
-    Tumbling,
-    function_ref,
-)
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.definition.predicates import Comparison
+from penstock.engine.definition.user_functions import function_ref
+from penstock.engine.plan.joins import Join, JoinColumn
+from penstock.engine.plan.sources import Column, Deduplication
+from penstock.engine.plan.stages import Plan
+from penstock.engine.plan.steps import FilterStep, RowFunctionStep, SqlStep, Step
+from penstock.engine.windows.calendar import Calendar
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.global_window import Global
+from penstock.engine.windows.sessions import Sessions
+from penstock.engine.windows.sliding import Sliding
+from penstock.engine.windows.time_policy import TimePolicy
+from penstock.engine.windows.tumbling import Tumbling
 from penstock.quality.audit.comparability import (
     Sample,
     can_multiply_records,

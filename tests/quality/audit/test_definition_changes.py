@@ -11,8 +11,9 @@ from tests.quality.audit.recorded_stream import create_scope, find_failures, run
 
 from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.errors import JournalError
-from penstock.engine.plan import Deduplication, Plan, WatermarkStrategy
 from penstock.engine.plan.codec import fingerprint
+from penstock.engine.plan.sources import Deduplication, WatermarkStrategy
+from penstock.engine.plan.stages import Plan
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.upgrade.definition_changes import DefinitionChange, read_definition_changes
 from penstock.engine.upgrade.stored_plan import accept_plan

@@ -7,7 +7,10 @@ import pytest
 from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 from tests.quality.audit.audit_scopes import create_audit_scope
 
-from penstock.engine.plan import AggregateOutput, Column, Plan, PlanSource, SqlStep, Stage, TopicOrigin
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.steps import SqlStep
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.windows.fixed import Fixed
 from penstock.engine.windows.sliding import Sliding

@@ -13,33 +13,24 @@ from tests.pipelines.engine.spark.test_live_stream import COLUMNS, make_readings
 from tests.pipelines.engine.spark.test_stage_chains import build_plan as build_three_stage_plan
 from tests.quality.audit.audit_scopes import create_audit_scope
 
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow, Timer
 from penstock.engine.host.control_reporter import to_batch_record
-from penstock.engine.plan import (
-    AggregateOutput,
-    Column,
-    Deduplication,
-    Fixed,
-    Join,
-    JoinColumn,
-    Plan,
-    PlanSource,
-    Sessions,
-    Sliding,
-    SqlStep,
-    Stage,
-    StatefulFunction,
-    TimePolicy,
-    TopicOrigin,
-    Tumbling,
-    WatermarkStrategy,
-    function_ref,
-    state_type,
-    validate_plan,
-)
+from penstock.engine.plan.joins import Join, JoinColumn
+from penstock.engine.plan.sources import Column, Deduplication, PlanSource, TopicOrigin, WatermarkStrategy
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.stateful_function import StatefulFunction, state_type
+from penstock.engine.plan.steps import SqlStep
+from penstock.engine.plan.validation.plans import validate_plan
 from penstock.engine.sinks.final_panes import FinalPanes
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.sessions import Sessions
+from penstock.engine.windows.sliding import Sliding
+from penstock.engine.windows.time_policy import TimePolicy
+from penstock.engine.windows.tumbling import Tumbling
 from penstock.infra.local_broker import LocalBroker
 from penstock.quality.audit.comparability import Sample, explain_batch_dependence
 from penstock.quality.audit.recompute_check import check_recomputed_results

@@ -9,11 +9,14 @@ from deltalake import DeltaTable
 from tests.pipelines.engine.spark.stream_runner import send
 
 from penstock.core.kafka_client import BrokerAccess
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
 from penstock.engine.history.bounded_run import run_bounded
 from penstock.engine.history.bounded_run_config import BoundedRunConfig
-from penstock.engine.plan import AggregateOutput, Column, Fixed, Plan, PlanSource, Stage, TopicOrigin
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource
+from penstock.engine.windows.fixed import Fixed
 from penstock.infra.local_broker import LocalBroker
 from penstock.quality.quarantine.decisions import DecisionLog, QuarantineDecision
 from penstock.quality.quarantine.quarantined_records import RecordPosition, read_quarantine

@@ -8,7 +8,8 @@ from penstock.engine.explain.logical_plan import LogicalNode, build_logical_plan
 from penstock.engine.explain.parallelism import describe_concepts
 from penstock.engine.explain.questions import Question, answer_questions
 from penstock.engine.explain.state_retention import StateSummary, summarize_state
-from penstock.engine.plan import Plan, fingerprint, plan_to_dict
+from penstock.engine.plan.codec import fingerprint, plan_to_dict
+from penstock.engine.plan.stages import Plan
 
 
 @dataclass(frozen=True)

@@ -4,23 +4,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from penstock.engine.definition.phrases import format_duration, join_phrases
-from penstock.engine.plan import (
+from penstock.engine.definition.predicates import predicate_sql
+from penstock.engine.plan.changelog import ChangelogWindows
+from penstock.engine.plan.joins import Join
+from penstock.engine.plan.sources import FileOrigin, PlanSource
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.stateful_function import StatefulFunction
+from penstock.engine.plan.steps import (
     ApplyStep,
     ArrowStep,
-    ChangelogWindows,
-    FileOrigin,
     FilterStep,
-    Join,
     LookupStep,
-    Plan,
-    PlanSource,
     RowFunctionStep,
     SelectStep,
     SqlStep,
-    Stage,
-    StatefulFunction,
     Step,
-    predicate_sql,
 )
 
 

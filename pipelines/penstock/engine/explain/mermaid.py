@@ -9,7 +9,11 @@ from collections.abc import Iterator, Sequence
 from penstock.engine.definition.phrases import join_phrases
 from penstock.engine.explain.logical_plan import describe_step
 from penstock.engine.explain.parallelism import PlacedOperator
-from penstock.engine.plan import ChangelogWindows, FileOrigin, Plan, PlanSource, Sink, Stage, StatefulFunction
+from penstock.engine.plan.changelog import ChangelogWindows
+from penstock.engine.plan.sinks import Sink
+from penstock.engine.plan.sources import FileOrigin, PlanSource
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.stateful_function import StatefulFunction
 
 INDENT = "    "
 MERMAID_ESCAPES = str.maketrans({'"': "'", "#": "#35;", "<": "#lt;", ">": "#gt;"})

@@ -6,7 +6,10 @@ from typing import Protocol
 
 from penstock.engine.definition.phrases import join_phrases
 from penstock.engine.explain.logical_plan import describe_step
-from penstock.engine.plan import JoinWindow, Plan, StatefulFunction, Window
+from penstock.engine.plan.stages import Plan
+from penstock.engine.plan.stateful_function import StatefulFunction
+from penstock.engine.windows.join_window import JoinWindow
+from penstock.engine.windows.window import Window
 
 
 class PlacedOperator(Protocol):

@@ -4,11 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from penstock.engine.definition.phrases import format_duration, join_phrases
-from penstock.engine.plan import (
-    ChangelogWindows,
-    Stage,
-    StatefulFunction,
-)
+from penstock.engine.plan.changelog import ChangelogWindows
+from penstock.engine.plan.stages import Stage
+from penstock.engine.plan.stateful_function import StatefulFunction
 
 ACCUMULATION_ANSWERS = {
     "discarding": "Each pane holds only what arrived since the previous pane (discarding).",

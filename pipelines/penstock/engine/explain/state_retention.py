@@ -3,11 +3,8 @@
 from dataclasses import dataclass
 
 from penstock.engine.definition.phrases import format_duration, join_phrases
-from penstock.engine.plan import (
-    Plan,
-    PlanSource,
-    Stage,
-)
+from penstock.engine.plan.sources import PlanSource
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.validation.pane_timing import has_unbounded_windows
 
 

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 from dagster import AssetKey
 
-from penstock.engine.plan import Plan, Sink, TopicOrigin
+from penstock.engine.plan.sinks import Sink
+from penstock.engine.plan.sources import TopicOrigin
+from penstock.engine.plan.stages import Plan
 
 SPARK_POOL = "spark"
 """The pool of runs that may start Spark; `dagster.spark_runs` limits how many run at the same time."""

@@ -16,7 +16,8 @@ from dagster import (
     MetadataValue,
 )
 
-from penstock.engine.plan import Sink, Stage
+from penstock.engine.plan.sinks import Sink
+from penstock.engine.plan.stages import Stage
 from penstock.engine.storage import StoragePath, parse_storage_path
 from penstock.ingestion.contracts import Contract
 from penstock.platform.definitions.asset_keys import list_plan_topics, stream_key, table_key, topic_key

@@ -18,8 +18,8 @@ from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.diagrams import StageRunData
 from penstock.engine.history.bounded_run import BoundedRun
 from penstock.engine.history.bounded_run_config import BoundedRunConfig
-from penstock.engine.plan import Plan, Stage, Window
 from penstock.engine.plan.sinks import PaneContent, Sink
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.bounded_sources.memory_source import InMemorySource
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource
@@ -27,6 +27,7 @@ from penstock.engine.spark.bounded_sources.union_source import UnionSource
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
 from penstock.engine.storage.file_access import is_delta_table, open_delta_table
 from penstock.engine.tables.timestamp_clamping import clamp_timestamps
+from penstock.engine.windows.window import Window
 from penstock.ingestion.contracts import Contract, load_contract
 from penstock.ingestion.topics import describe_topics, ensure_topics
 from penstock.pipelines.catalog import load_demo

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
-from penstock.engine.plan import Plan
+from penstock.engine.plan.stages import Plan
 from penstock.engine.storage.file_access import is_delta_table, open_delta_table
 from penstock.engine.tables.table_paths import list_result_paths
 from penstock.quality.expectations.suite import Expectation, load_suite

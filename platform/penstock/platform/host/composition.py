@@ -9,7 +9,7 @@ from penstock.core.clock import now_ms
 from penstock.core.secret import read_secret
 from penstock.engine.host.host_process import HostConfig, run_host_process
 from penstock.engine.host.pickle_by_value import pickle_modules_by_value
-from penstock.engine.plan import Plan
+from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.session import SparkSessionConfig
 from penstock.engine.spark.stream_config import StreamConfig
 from penstock.engine.storage.hadoop_settings import s3a_read_settings

@@ -10,22 +10,13 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from penstock.engine.plan import (
-    Aggregate,
-    LookupStep,
-    Plan,
-    PlanSource,
-    RowFunctionStep,
-    SelectStep,
-    SqlStep,
-    Stage,
-    StatefulFunction,
-    Step,
-    TopicOrigin,
-)
+from penstock.engine.aggregates.aggregate import Aggregate
 from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.columns import WINDOW_BOUND_COLUMNS, stage_value_columns
-from penstock.engine.plan.steps import FilterStep
+from penstock.engine.plan.sources import PlanSource, TopicOrigin
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.stateful_function import StatefulFunction
+from penstock.engine.plan.steps import FilterStep, LookupStep, RowFunctionStep, SelectStep, SqlStep, Step
 
 if TYPE_CHECKING:
     from penstock.platform.lineage.sql_projection import SelectItem

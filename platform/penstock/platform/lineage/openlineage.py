@@ -12,7 +12,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from penstock.core.secret import read_secret
 from penstock.engine.batch.input_watermarks import topic_of
-from penstock.engine.plan import Plan, Stage
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.ingestion.contracts import Contract
 from penstock.platform.control.reports import BatchSummary
 from penstock.platform.lineage.column_origins import trace_column_origins

@@ -7,21 +7,14 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from penstock.engine.aggregates import AggregateContext
+from penstock.engine.aggregates.aggregate import Aggregate
 from penstock.engine.errors import DefinitionError
-from penstock.engine.plan import (
-    Aggregate,
-    LookupStep,
-    Plan,
-    RowFunctionStep,
-    SelectStep,
-    Sink,
-    Stage,
-    StatefulFunction,
-    Step,
-)
 from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.columns import WINDOW_BOUND_COLUMNS
-from penstock.engine.plan.sinks import PaneContent
+from penstock.engine.plan.sinks import PaneContent, Sink
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.stateful_function import StatefulFunction
+from penstock.engine.plan.steps import LookupStep, RowFunctionStep, SelectStep, Step
 from penstock.engine.tables.latest_table import PANE_ONLY_COLUMNS
 from penstock.engine.windows.order_window import OrderWindow
 from penstock.platform.lineage.column_origins import ColumnOrigin, TopicField, trace_column_origins

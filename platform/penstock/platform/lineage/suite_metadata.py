@@ -1,6 +1,6 @@
 """Columns and owner of a topic or table, for the page of expectation suites."""
 
-from penstock.engine.plan import Plan
+from penstock.engine.plan.stages import Plan
 from penstock.ingestion.contracts import list_contract_names, load_contract
 from penstock.ingestion.contracts.contract import Contract
 from penstock.ingestion.errors import ContractError

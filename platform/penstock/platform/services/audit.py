@@ -12,7 +12,7 @@ from penstock.core.progress import ProgressReporter
 from penstock.engine.archive.archive_names import archive_name, is_compacted
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.host.control import BatchRecord
-from penstock.engine.plan import Plan
+from penstock.engine.plan.stages import Plan
 from penstock.engine.stream_folders import resolve_stream_folder
 from penstock.ingestion.contracts import list_contract_names
 from penstock.ingestion.ledger.reader import list_segments

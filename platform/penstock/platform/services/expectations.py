@@ -14,7 +14,7 @@ from penstock.core.clock import now_ms
 from penstock.core.names import explain_unknown_name
 from penstock.core.progress import ProgressReporter
 from penstock.engine.batch.input_watermarks import topic_of
-from penstock.engine.plan import Plan
+from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.parse.row_checks import CHECK_REASON_PREFIX
 from penstock.pipelines import catalog
 from penstock.platform.control import open_control_store

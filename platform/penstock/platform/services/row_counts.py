@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from penstock.engine.plan import Plan
 from penstock.engine.plan.sinks import PaneContent
+from penstock.engine.plan.stages import Plan
 from penstock.engine.storage import StoragePath
 from penstock.quality.errors import DamagedTableError
 from penstock.quality.table_reads import open_table

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from penstock.core.clock import now_ms
 from penstock.core.names import explain_unknown_name
-from penstock.engine.plan import Plan, Stage
 from penstock.engine.plan.columns import stage_value_columns
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.tables.table_paths import late_records_path, stage_ledger_path
 from penstock.platform.lineage.suite_metadata import describe_columns
 from penstock.platform.services.expectations import (

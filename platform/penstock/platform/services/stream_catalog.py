@@ -7,7 +7,7 @@ from functools import cache
 from penstock.core.names import explain_unknown_name
 from penstock.engine.archive.archive_names import find_archived_topic, is_compacted, list_archive_names
 from penstock.engine.errors import DefinitionError
-from penstock.engine.plan import Plan
+from penstock.engine.plan.stages import Plan
 from penstock.ingestion.errors import IngestionError
 from penstock.pipelines import catalog
 from penstock.platform.errors import UnknownStreamError

@@ -7,17 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.engine.operators.ordered.state_schema import WINDOW_NUMBER_FIELD
-from penstock.engine.plan import (
-    ApplyStep,
-    ArrowStep,
-    Deduplication,
-    Plan,
-    RowFunctionStep,
-    SqlStep,
-    Stage,
-    StatefulFunction,
-    Step,
-)
+from penstock.engine.plan.sources import Deduplication
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.stateful_function import StatefulFunction
+from penstock.engine.plan.steps import ApplyStep, ArrowStep, RowFunctionStep, SqlStep, Step
 from penstock.engine.windows.order_window import OrderWindow
 from penstock.quality.audit.result_comparison import TableComparison
 from penstock.quality.table_reads import to_milliseconds

@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from penstock.engine.batch.accounts import RECORD_FATES
 from penstock.engine.errors import JournalError
 from penstock.engine.host.control_reporter import to_batch_record
-from penstock.engine.plan import Stage, StatefulFunction
 from penstock.engine.plan.sinks import PaneContent
+from penstock.engine.plan.stages import Stage
+from penstock.engine.plan.stateful_function import StatefulFunction
 from penstock.ingestion.ledger import read_ledger_state
 from penstock.quality.audit.account_agreement import (
     accounts_from_batches,

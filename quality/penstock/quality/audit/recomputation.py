@@ -15,7 +15,9 @@ from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.definition.predicates import quote_column
 from penstock.engine.history.bounded_run import run_bounded
 from penstock.engine.history.bounded_run_config import BoundedRunConfig
-from penstock.engine.plan import Plan, PlanSource, SqlStep, Stage, Step
+from penstock.engine.plan.sources import PlanSource
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.steps import SqlStep, Step
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.bounded_sources import BoundedSource

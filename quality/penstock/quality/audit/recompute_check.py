@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.engine.batch.accounts import RECORD_FATES
-from penstock.engine.plan import Sink
 from penstock.engine.plan.codec import fingerprint
-from penstock.engine.plan.sinks import PaneContent
+from penstock.engine.plan.sinks import PaneContent, Sink
 from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.storage import StoragePath
 from penstock.quality.audit.comparability import (

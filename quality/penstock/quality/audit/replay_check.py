@@ -17,11 +17,12 @@ from penstock.engine.history.reexecute import BatchToReexecute, InMemoryPanes, r
 from penstock.engine.host.control import BatchRecord
 from penstock.engine.host.control_reporter import to_batch_record
 from penstock.engine.operators.ordered.state_schema import WINDOW_NUMBER_FIELD
-from penstock.engine.plan import OrderWindow, Sink, Stage
-from penstock.engine.plan.sinks import PaneContent
+from penstock.engine.plan.sinks import PaneContent, Sink
+from penstock.engine.plan.stages import Stage
 from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.spark.bounded_sources.union_source import UnionSource
 from penstock.engine.tables.table_paths import LOOKUPS_FOLDER
+from penstock.engine.windows.order_window import OrderWindow
 from penstock.quality.audit.comparability import Sample
 from penstock.quality.audit.recomputation import filter_step, key_share_condition
 from penstock.quality.audit.rejections import FUTURE_RECORD_REASON, find_rejections

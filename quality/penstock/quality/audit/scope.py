@@ -17,10 +17,10 @@ from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.batch.record_schemas import LEDGER_SCHEMA
 from penstock.engine.errors import JournalError
 from penstock.engine.host.control import BatchRecord
-from penstock.engine.plan import Plan, Stage
 from penstock.engine.plan.codec import fingerprint
 from penstock.engine.plan.columns import WINDOW_BOUND_COLUMNS
 from penstock.engine.plan.sinks import PaneContent
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.spark.parse.avro import SchemaLookup, refuse_without_registry
 from penstock.engine.storage import StoragePath
 from penstock.engine.tables.table_paths import (

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.errors import DefinitionError
-from penstock.engine.plan import Plan, PlanSource
+from penstock.engine.plan.sources import PlanSource
+from penstock.engine.plan.stages import Plan
 from penstock.quality.errors import NotCheckableInStreamError, SuiteError
 from penstock.quality.expectations.sql_compiler import compile_row_check
 from penstock.quality.expectations.suite import SUITES_FOLDER, TOPICS_FOLDER, load_suite

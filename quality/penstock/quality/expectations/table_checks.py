@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from penstock.engine.plan import Plan, Stage
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.storage import StoragePath
 from penstock.quality.errors import NotCheckableInStreamError
 from penstock.quality.expectations.arguments import MULTI_ROW_ARGUMENTS

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from penstock.engine.definition.predicates import quote_column
-from penstock.engine.plan import Stage
+from penstock.engine.plan.stages import Stage
 from penstock.quality.expectations.check_results import ExpectationResult, to_json_value
 from penstock.quality.expectations.gx_library import load_library
 from penstock.quality.expectations.suite import Expectation

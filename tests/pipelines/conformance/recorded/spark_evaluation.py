@@ -16,8 +16,8 @@ from penstock.conformance.reference.steps import StepFunction
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.history.reexecute import BatchToReexecute, merge_ranges, reexecute_batches
-from penstock.engine.plan import Plan
 from penstock.engine.plan.columns import stage_value_columns
+from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.bounded_sources.memory_source import InMemorySource
 from penstock.engine.spark.multi_batch_input import BatchRanges
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS

@@ -13,28 +13,22 @@ from tests.pipelines.conformance.recorded.spark_evaluation import (
 from tests.pipelines.recorded_answers import ORACLES, load_recorded_document
 
 from penstock.conformance.reference import EvaluatedBatch, InputBatch, InputRecord, evaluate
-from penstock.engine.plan import (
-    AfterCount,
-    AggregateOutput,
-    Column,
-    Count,
-    Default,
-    Fixed,
-    Max,
-    Mean,
-    Min,
-    Plan,
-    PlanSource,
-    Repeatedly,
-    Sliding,
-    Stage,
-    Sum,
-    TopicOrigin,
-    Trigger,
-    WatermarkStrategy,
-    Window,
-)
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.count import Count
+from penstock.engine.aggregates.max import Max
+from penstock.engine.aggregates.mean import Mean
+from penstock.engine.aggregates.min import Min
+from penstock.engine.aggregates.sum import Sum
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin, WatermarkStrategy
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.sinks.pane_log import PaneLog
+from penstock.engine.triggers.after_count import AfterCount
+from penstock.engine.triggers.default import Default
+from penstock.engine.triggers.repeatedly import Repeatedly
+from penstock.engine.triggers.trigger import Trigger
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.sliding import Sliding
+from penstock.engine.windows.window import Window
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

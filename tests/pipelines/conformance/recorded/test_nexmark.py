@@ -9,28 +9,23 @@ from typing import Any
 from tests.pipelines.recorded_answers import load_recorded_document, recorded_file
 
 from penstock.conformance.reference import InputRecord, Pane, evaluate_bounded
-from penstock.engine.plan import (
-    Aggregate,
-    AggregateOutput,
-    Calendar,
-    Column,
-    Count,
-    Distinct,
-    Global,
-    Last,
-    Max,
-    Mean,
-    Min,
-    Plan,
-    PlanSource,
-    SqlStep,
-    Stage,
-    Sum,
-    TopicOrigin,
-    TopN,
-    Window,
-)
+from penstock.engine.aggregates.aggregate import Aggregate
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.count import Count
+from penstock.engine.aggregates.distinct import Distinct
+from penstock.engine.aggregates.last import Last
+from penstock.engine.aggregates.max import Max
+from penstock.engine.aggregates.mean import Mean
+from penstock.engine.aggregates.min import Min
+from penstock.engine.aggregates.sum import Sum
+from penstock.engine.aggregates.top_n import TopN
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.steps import SqlStep
 from penstock.engine.sinks.pane_log import PaneLog
+from penstock.engine.windows.calendar import Calendar
+from penstock.engine.windows.global_window import Global
+from penstock.engine.windows.window import Window
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 RANKS = (("rank1", 0, 10_000), ("rank2", 10_000, 1_000_000), ("rank3", 1_000_000, 10**18))

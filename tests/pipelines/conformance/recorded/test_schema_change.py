@@ -10,17 +10,10 @@ from tests.pipelines.engine.dedup.test_duplicates import RememberingBench
 from tests.pipelines.recorded_answers import load_recorded_document
 
 from penstock.conformance.reference.input_records import InputBatch, InputRecord
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
 from penstock.engine.operators.stage_graph import compile_graph
-from penstock.engine.plan import (
-    AggregateOutput,
-    Column,
-    Deduplication,
-    Plan,
-    PlanSource,
-    Stage,
-    TopicOrigin,
-    WatermarkStrategy,
-)
+from penstock.engine.plan.sources import Column, Deduplication, PlanSource, TopicOrigin, WatermarkStrategy
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.upgrade.plan_comparison import compare_plans
 from penstock.engine.upgrade.state_migration import migrate_state

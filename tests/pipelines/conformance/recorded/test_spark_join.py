@@ -13,23 +13,16 @@ from tests.pipelines.conformance.recorded.spark_evaluation import (
 from tests.pipelines.recorded_answers import load_recorded_document
 
 from penstock.conformance.reference import InputBatch, InputRecord, Pane, evaluate
-from penstock.engine.plan import (
-    AfterCount,
-    Column,
-    Global,
-    InputSteps,
-    Plan,
-    PlanSource,
-    Repeatedly,
-    RowFunctionStep,
-    Stage,
-    TopicOrigin,
-    WatermarkStrategy,
-    function_ref,
-)
+from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.plan.joins import Join, JoinColumn
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin, WatermarkStrategy
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.steps import InputSteps, RowFunctionStep
 from penstock.engine.plan.validation.plans import validate_plan
 from penstock.engine.sinks.pane_log import PaneLog
+from penstock.engine.triggers.after_count import AfterCount
+from penstock.engine.triggers.repeatedly import Repeatedly
+from penstock.engine.windows.global_window import Global
 from penstock.stream.join_columns import join_member_outputs
 
 if TYPE_CHECKING:

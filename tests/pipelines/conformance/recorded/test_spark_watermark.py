@@ -17,30 +17,23 @@ from tests.pipelines.conformance.recorded.spark_evaluation import (
 from tests.pipelines.recorded_answers import ORACLES, load_recorded_document
 
 from penstock.conformance.reference import EvaluatedBatch, Evaluator, InputBatch, InputRecord
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.count import Count
+from penstock.engine.aggregates.custom import Custom
+from penstock.engine.aggregates.sum import Sum
 from penstock.engine.definition.user_functions import combiner_ref
-from penstock.engine.plan import (
-    AfterCount,
-    AggregateOutput,
-    Column,
-    Count,
-    Custom,
-    Deduplication,
-    Default,
-    Fixed,
-    Global,
-    Plan,
-    PlanSource,
-    Repeatedly,
-    Sessions,
-    SqlStep,
-    Stage,
-    Sum,
-    TopicOrigin,
-    Trigger,
-    WatermarkStrategy,
-    Window,
-)
+from penstock.engine.plan.sources import Column, Deduplication, PlanSource, TopicOrigin, WatermarkStrategy
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.steps import SqlStep
 from penstock.engine.sinks.pane_log import PaneLog
+from penstock.engine.triggers.after_count import AfterCount
+from penstock.engine.triggers.default import Default
+from penstock.engine.triggers.repeatedly import Repeatedly
+from penstock.engine.triggers.trigger import Trigger
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.global_window import Global
+from penstock.engine.windows.sessions import Sessions
+from penstock.engine.windows.window import Window
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

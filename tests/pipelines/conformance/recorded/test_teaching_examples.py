@@ -12,17 +12,11 @@ from tests.pipelines.recorded_answers import load_recorded_document
 from penstock.conformance import ReferenceEngine, run_cases
 from penstock.conformance.on_spark import SparkEngine
 from penstock.conformance.reference import InputBatch, InputRecord, evaluate
+from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow
-from penstock.engine.plan import (
-    Column,
-    Plan,
-    PlanSource,
-    Stage,
-    StatefulFunction,
-    TopicOrigin,
-    function_ref,
-    state_type,
-)
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.stateful_function import StatefulFunction, state_type
 from penstock.engine.sinks.pane_log import PaneLog
 
 if TYPE_CHECKING:

@@ -14,19 +14,14 @@ from tests.pipelines.conformance.recorded.spark_evaluation import (
 from tests.pipelines.recorded_answers import recorded_file
 
 from penstock.conformance.reference import InputBatch, InputRecord, evaluate
-from penstock.engine.plan import (
-    AggregateOutput,
-    Collect,
-    Column,
-    DeltaPolicy,
-    Plan,
-    PlanSource,
-    SlidingOrder,
-    Stage,
-    TopicOrigin,
-    TopN,
-)
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.collect import Collect
+from penstock.engine.aggregates.top_n import TopN
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.sinks.pane_log import PaneLog
+from penstock.engine.windows.delta_policy import DeltaPolicy
+from penstock.engine.windows.sliding_order import SlidingOrder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -24,7 +24,10 @@ from tests.pipelines.plan_strategies import (
 )
 
 from penstock.conformance.reference import EvaluatedBatch, InputBatch, Pane, evaluate, evaluate_bounded
-from penstock.engine.plan import Default, Global, Plan, Sessions
+from penstock.engine.plan.stages import Plan
+from penstock.engine.triggers.default import Default
+from penstock.engine.windows.global_window import Global
+from penstock.engine.windows.sessions import Sessions
 
 SLOWLY = settings(deadline=None, max_examples=scale_examples(80), suppress_health_check=list(HealthCheck))
 

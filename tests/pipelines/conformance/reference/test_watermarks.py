@@ -7,7 +7,9 @@ import pytest
 from tests.pipelines.plan_strategies import SOURCE, build_plan
 
 from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
-from penstock.engine.plan import Deduplication, Fixed, Plan, WatermarkStrategy
+from penstock.engine.plan.sources import Deduplication, WatermarkStrategy
+from penstock.engine.plan.stages import Plan
+from penstock.engine.windows.fixed import Fixed
 
 BOTH = frozenset({(SOURCE, 0), (SOURCE, 1)})
 
@@ -117,7 +119,9 @@ def test_a_duplicate_is_known_until_the_horizon_has_passed() -> None:
 
 @pytest.mark.parametrize("time", [-62_135_596_800_000, 253_402_300_799_999, 2**62, -(2**62)])
 def test_windows_at_the_ends_of_the_calendar_are_evaluated(time: int) -> None:
-    from penstock.engine.plan import Calendar, Sessions, Sliding
+    from penstock.engine.windows.calendar import Calendar
+    from penstock.engine.windows.sessions import Sessions
+    from penstock.engine.windows.sliding import Sliding
 
     for window in (
         Fixed(60_000),

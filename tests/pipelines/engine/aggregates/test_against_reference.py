@@ -16,8 +16,10 @@ from penstock.conformance.reference.aggregates import compute_aggregate
 from penstock.conformance.reference.input_records import StageElement
 from penstock.conformance.reference.number_semantics import canonicalize
 from penstock.engine.aggregates import Accumulator, AggregateContext, merge_partials
+from penstock.engine.aggregates.aggregate import Aggregate
+from penstock.engine.aggregates.mean import Mean
+from penstock.engine.aggregates.quantiles import Quantiles
 from penstock.engine.columnar import new_rows
-from penstock.engine.plan import Aggregate, Mean, Quantiles
 
 TYPES = {field.name: field.type for field in FIELDS}
 WINDOWS = 3

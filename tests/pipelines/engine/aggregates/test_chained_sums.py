@@ -19,23 +19,18 @@ from tests.pipelines.engine.operators.graph_runner import GraphRunner
 from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
 from penstock.conformance.reference.number_semantics import sum_exactly
 from penstock.engine.aggregates import AggregateContext, lift_elements, merge_partials
+from penstock.engine.aggregates.aggregate import Aggregate
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
 from penstock.engine.aggregates.exact_sums import split_into_terms, sum_terms
+from penstock.engine.aggregates.sum import Sum
 from penstock.engine.columnar import new_rows
 from penstock.engine.operators.stage_graph import compile_graph
-from penstock.engine.plan import (
-    Aggregate,
-    AggregateOutput,
-    Column,
-    Plan,
-    PlanSource,
-    SameWindows,
-    Stage,
-    Sum,
-    TopicOrigin,
-    validate_plan,
-)
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.validation.plans import validate_plan
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS
+from penstock.engine.windows.same_windows import SameWindows
 from penstock.stream import after_count, fixed, mean, repeatedly, sum_
 
 GREAT = 2**62

@@ -26,18 +26,11 @@ from penstock.conformance.reference.input_records import StageElement
 from penstock.engine.aggregates import Aggregate, AggregateContext, AggregateOutput
 from penstock.engine.errors import DefinitionError, PlanFormatError
 from penstock.engine.explain import explain
-from penstock.engine.plan import (
-    Column,
-    Fixed,
-    Plan,
-    PlanSource,
-    Stage,
-    TopicOrigin,
-    fingerprint,
-    plan_from_dict,
-    plan_to_dict,
-)
+from penstock.engine.plan.codec import fingerprint, plan_from_dict, plan_to_dict
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.sinks.latest_values import LatestValues
+from penstock.engine.windows.fixed import Fixed
 from penstock.platform.lineage.result_columns import list_stage_values
 from penstock.stream.keyword_registries import AGGREGATE_KEYWORDS
 

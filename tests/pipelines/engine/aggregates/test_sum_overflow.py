@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.engine.aggregates import AggregateContext, lift_elements, merge_partials
+from penstock.engine.aggregates.sum import Sum
 from penstock.engine.columnar import new_rows
 from penstock.engine.errors import SumOverflowError
-from penstock.engine.plan import Sum
 
 LEAST, MOST = -(2**63), 2**63 - 1
 near_the_end = st.one_of(

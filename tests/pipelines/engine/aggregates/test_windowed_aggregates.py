@@ -19,31 +19,26 @@ from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
 from penstock.conformance.reference.input_records import StageElement
 from penstock.conformance.reference.number_semantics import canonicalize
 from penstock.engine.aggregates import lift_elements, merge_partials
+from penstock.engine.aggregates.aggregate import Aggregate
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.columnar import new_rows
 from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.dispatch import process_batch
 from penstock.engine.operators.stage_compilation import compile_stage
-from penstock.engine.plan import (
-    AfterCount,
-    AfterWatermark,
-    Aggregate,
-    AggregateOutput,
-    Column,
-    CountPolicy,
-    Fixed,
-    Plan,
-    PlanSource,
-    Repeatedly,
-    Sessions,
-    Sliding,
-    SlidingOrder,
-    Stage,
-    TopicOrigin,
-    Tumbling,
-)
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.state import state_tree as trees
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
+from penstock.engine.triggers.after_count import AfterCount
+from penstock.engine.triggers.after_watermark import AfterWatermark
+from penstock.engine.triggers.repeatedly import Repeatedly
+from penstock.engine.windows.count_policy import CountPolicy
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.sessions import Sessions
+from penstock.engine.windows.sliding import Sliding
+from penstock.engine.windows.sliding_order import SlidingOrder
+from penstock.engine.windows.tumbling import Tumbling
 
 TYPES = {"key": pa.string(), "at": pa.int64(), **{field.name: field.type for field in FIELDS}}
 SOURCE = PlanSource("records", TopicOrigin("records"), tuple(Column(name, "ANY") for name in TYPES), "at")

@@ -13,23 +13,21 @@ from hypothesis import strategies as st
 
 from penstock.conformance.reference.input_records import StageElement
 from penstock.engine.aggregates import Accumulator, lift_elements, merge_partials
+from penstock.engine.aggregates.aggregate import Aggregate
+from penstock.engine.aggregates.collect import Collect
+from penstock.engine.aggregates.count import Count
+from penstock.engine.aggregates.custom import Custom
+from penstock.engine.aggregates.distinct import Distinct
+from penstock.engine.aggregates.first import First
+from penstock.engine.aggregates.last import Last
+from penstock.engine.aggregates.max import Max
+from penstock.engine.aggregates.mean import Mean
+from penstock.engine.aggregates.min import Min
+from penstock.engine.aggregates.quantiles import Quantiles
+from penstock.engine.aggregates.sum import Sum
+from penstock.engine.aggregates.top_n import TopN
 from penstock.engine.columnar import Rows, new_rows, rows_from_table
-from penstock.engine.plan import (
-    Aggregate,
-    Collect,
-    Count,
-    Custom,
-    Distinct,
-    First,
-    Last,
-    Max,
-    Mean,
-    Min,
-    Quantiles,
-    Sum,
-    TopN,
-    combiner_ref,
-)
+from penstock.engine.definition.user_functions import combiner_ref
 
 FIELDS = pa.schema(
     {

@@ -23,7 +23,7 @@ from penstock.engine.dedup.id_store import RecordIdStore
 from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.operators.stage_graph import CompiledGraph, compile_graph
-from penstock.engine.plan import Plan
+from penstock.engine.plan.stages import Plan
 from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import open_delta_table
 from penstock.engine.windows.join_window import JoinWindow

@@ -13,44 +13,34 @@ from tests.pipelines.engine.batch.stream_bench import Bench
 from tests.pipelines.engine.operators.watch_functions import RETURNS, Tally, watch_all
 
 from penstock.conformance.reference.input_records import InputBatch, InputRecord
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.join_members import JoinMembers
+from penstock.engine.aggregates.top_n import TopN
 from penstock.engine.batch.batch_rows import BatchRows
 from penstock.engine.batch.stream_tables import StreamTables
 from penstock.engine.batch_time import BatchTime
+from penstock.engine.definition.predicates import Comparison
+from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.errors import JournalError, WriterFencedError
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow, Timer
 from penstock.engine.operators.stage_graph import CompiledGraph
-from penstock.engine.plan import (
-    AggregateOutput,
-    AsOf,
-    Between,
-    Column,
-    Comparison,
-    Join,
-    JoinColumn,
-    JoinMembers,
-    Plan,
-    PlanSource,
-    SameWindows,
-    Stage,
-    StatefulFunction,
-    TopicOrigin,
-    TopN,
-    WatermarkStrategy,
-    function_ref,
-    state_type,
-    validate_plan,
-)
-from penstock.engine.plan.joins import JoinKind
-from penstock.engine.plan.stateful_function import SideOutput
+from penstock.engine.plan.joins import Join, JoinColumn, JoinKind
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin, WatermarkStrategy
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.stateful_function import SideOutput, StatefulFunction, state_type
+from penstock.engine.plan.validation.plans import validate_plan
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS
 from penstock.engine.storage import ObjectStorePath, StoragePath
 from penstock.engine.tables.table_change import TableChange
 from penstock.engine.tables.table_paths import list_owned_paths, list_quarantine_paths
+from penstock.engine.windows.as_of import AsOf
+from penstock.engine.windows.between import Between
 from penstock.engine.windows.count_policy import CountPolicy
 from penstock.engine.windows.fixed import Fixed
 from penstock.engine.windows.join_window import JoinWindow
+from penstock.engine.windows.same_windows import SameWindows
 from penstock.engine.windows.sessions import Sessions
 from penstock.engine.windows.sliding_order import SlidingOrder
 from penstock.engine.windows.tumbling import Tumbling

@@ -7,9 +7,11 @@ from tests.pipelines.engine.batch.stream_bench import Bench
 from tests.pipelines.engine.batch.test_crashes import COLUMNS
 
 from penstock.conformance.reference import InputBatch, InputRecord
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
 from penstock.engine.batch.batch_engine import BatchEngine
 from penstock.engine.errors import WriterFencedError
-from penstock.engine.plan import AggregateOutput, Plan, PlanSource, Stage, TopicOrigin, WatermarkStrategy
+from penstock.engine.plan.sources import PlanSource, TopicOrigin, WatermarkStrategy
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS
 from penstock.stream import count, fixed

@@ -10,8 +10,10 @@ from tests.pipelines.plan_strategies import SOURCE, build_plan
 from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
 from penstock.engine.batch.input_watermarks import StreamWatermarks, collect_watermark_rules
 from penstock.engine.operators.watermark import Watermark
-from penstock.engine.plan import Fixed, Plan, TopicOrigin, WatermarkStrategy
+from penstock.engine.plan.sources import TopicOrigin, WatermarkStrategy
+from penstock.engine.plan.stages import Plan
 from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS
+from penstock.engine.windows.fixed import Fixed
 
 OTHER = "others"
 PARTITIONS = [(SOURCE, 0), (SOURCE, 1), (OTHER, 0)]

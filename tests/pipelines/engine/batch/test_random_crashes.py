@@ -21,7 +21,7 @@ from tests.pipelines.engine.operators.test_random_graphs import graphs
 
 from penstock.conformance.reference import InputBatch
 from penstock.engine.batch.journal import BatchJournal
-from penstock.engine.plan import Plan, Stage
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.state import sorted_run as runs

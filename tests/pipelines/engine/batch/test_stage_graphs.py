@@ -16,7 +16,8 @@ from tests.pipelines.engine.operators.test_random_graphs import graphs
 
 from penstock.conformance.reference import Evaluator, InputBatch, Pane
 from penstock.engine.operators.stateful.side_outputs import output_schema
-from penstock.engine.plan import Plan, WatermarkStrategy
+from penstock.engine.plan.sources import WatermarkStrategy
+from penstock.engine.plan.stages import Plan
 
 rules = st.builds(
     WatermarkStrategy, max_out_of_orderness=st.integers(0, 15), idle_after=st.sampled_from([None, None, 4])

@@ -26,7 +26,7 @@ from penstock.engine.batch.stream_tables import StreamTables
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.errors import WriterFencedError
 from penstock.engine.operators.stage_graph import CompiledGraph
-from penstock.engine.plan import Plan
+from penstock.engine.plan.stages import Plan
 from penstock.engine.storage import file_access as files_of_places
 from penstock.engine.tables.file_maintenance import remove_unreferenced_files
 from penstock.engine.tables.table_change import TableChange

@@ -15,19 +15,13 @@ from tests.pipelines.engine.batch.test_crashes import COLUMNS, Fuse, Killed, bur
 
 from penstock.conformance.reference import Evaluator
 from penstock.conformance.reference.input_records import InputBatch, InputRecord
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
 from penstock.engine.batch import history_pruning
 from penstock.engine.dedup.duplicates import RECORD_IDS_SCHEMA
 from penstock.engine.dedup.id_store import RecordIdStore
 from penstock.engine.operators.group_hashes import hash_keys
-from penstock.engine.plan import (
-    AggregateOutput,
-    Deduplication,
-    Plan,
-    PlanSource,
-    Stage,
-    TopicOrigin,
-    WatermarkStrategy,
-)
+from penstock.engine.plan.sources import Deduplication, PlanSource, TopicOrigin, WatermarkStrategy
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.stream import after_count, count, fixed, repeatedly, sum_

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from penstock.conformance.reference.predicates import evaluate_predicate
 from penstock.engine.definition.condition_parser import parse_condition
-from penstock.engine.errors import DefinitionError
-from penstock.engine.plan import (
+from penstock.engine.definition.predicates import (
     Comparison,
     Conjunction,
     Disjunction,
@@ -19,6 +18,7 @@ from penstock.engine.plan import (
     Predicate,
     predicate_sql,
 )
+from penstock.engine.errors import DefinitionError
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 import pytest
 
 from penstock.conformance.reference import InputRecord, evaluate_bounded
+from penstock.engine.definition.user_functions import combiner_ref, function_ref
 from penstock.engine.errors import DefinitionError
-from penstock.engine.plan import combiner_ref, fingerprint, function_ref, plan_from_dict, plan_to_dict
+from penstock.engine.plan.codec import fingerprint, plan_from_dict, plan_to_dict
 from penstock.stream import combine, fixed, read
 
 
@@ -158,7 +159,7 @@ def test_a_version_stands_for_the_code() -> None:
 
 def test_a_fingerprint_is_the_same_in_every_process() -> None:
     program = (
-        "from penstock.engine.plan import function_ref;"
+        "from penstock.engine.definition.user_functions import function_ref;"
         "print(function_ref(lambda frame: frame.where({'a', 'b', 'c'}, ('x', None, 1.5))).fingerprint)"
     )
     runs = {

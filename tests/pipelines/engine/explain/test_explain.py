@@ -9,7 +9,9 @@ from tests.pipelines.plan_strategies import plans
 from tests.pipelines.stream.named_functions import Alarm, alarm
 
 from penstock.engine.explain import PhysicalOperator, explain, render_mermaid
-from penstock.engine.plan import Plan, Window, fingerprint, plan_from_dict
+from penstock.engine.plan.codec import fingerprint, plan_from_dict
+from penstock.engine.plan.stages import Plan
+from penstock.engine.windows.window import Window
 from penstock.stream import (
     after_count,
     after_watermark,

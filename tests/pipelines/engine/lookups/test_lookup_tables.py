@@ -8,7 +8,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from penstock.engine.errors import DefinitionError, LookupTableError
-from penstock.engine.plan import Column, LookupStep, fingerprint, plan_from_dict, plan_to_dict
+from penstock.engine.plan.codec import fingerprint, plan_from_dict, plan_to_dict
+from penstock.engine.plan.sources import Column
+from penstock.engine.plan.steps import LookupStep
 from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import delta_storage_options
 from penstock.engine.tables.lookup_tables import LookupTables

@@ -14,7 +14,8 @@ from penstock.engine.batch.batch_engine import BatchEngine
 from penstock.engine.batch.engine_options import EngineOptions
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.batch.lookup_versions import PinnedLookups, read_pinned_lookups, split_by_versions
-from penstock.engine.plan import Column, LookupStep
+from penstock.engine.plan.sources import Column
+from penstock.engine.plan.steps import LookupStep
 
 STEP = LookupStep("latest/cards", ("key",), (Column("limit", "BIGINT"),))
 PLAN = replace(PLANS["fixed"], stages=(replace(PLANS["fixed"].only_stage, steps=(STEP,)),))

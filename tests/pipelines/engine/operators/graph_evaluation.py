@@ -18,7 +18,8 @@ from penstock.engine.operators.changelog.changes_to_partials import apply_steps
 from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.ordered.state_schema import MATCHED_FIELD
 from penstock.engine.operators.stage_graph import CompiledGraph, compile_graph
-from penstock.engine.plan import Plan, PlanSource, Stage, TopicOrigin
+from penstock.engine.plan.sources import PlanSource, TopicOrigin
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS
 from penstock.engine.windows.sessions import Sessions
 

@@ -3,27 +3,25 @@
 from hypothesis import strategies as st
 
 from penstock.conformance.reference import InputBatch, InputRecord
-from penstock.engine.plan import (
-    AfterAll,
-    AfterAny,
-    AfterCount,
-    AfterEach,
-    AfterProcessingTime,
-    AfterPunctuation,
-    AfterWatermark,
-    AggregateOutput,
-    Comparison,
-    Count,
-    Default,
-    Every,
-    Max,
-    Mean,
-    Min,
-    OrFinally,
-    Repeatedly,
-    Stage,
-    Sum,
-)
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.count import Count
+from penstock.engine.aggregates.max import Max
+from penstock.engine.aggregates.mean import Mean
+from penstock.engine.aggregates.min import Min
+from penstock.engine.aggregates.sum import Sum
+from penstock.engine.definition.predicates import Comparison
+from penstock.engine.plan.stages import Stage
+from penstock.engine.triggers.after_all import AfterAll
+from penstock.engine.triggers.after_any import AfterAny
+from penstock.engine.triggers.after_count import AfterCount
+from penstock.engine.triggers.after_each import AfterEach
+from penstock.engine.triggers.after_processing_time import AfterProcessingTime
+from penstock.engine.triggers.after_punctuation import AfterPunctuation
+from penstock.engine.triggers.after_watermark import AfterWatermark
+from penstock.engine.triggers.default import Default
+from penstock.engine.triggers.every import Every
+from penstock.engine.triggers.or_finally import OrFinally
+from penstock.engine.triggers.repeatedly import Repeatedly
 from penstock.engine.triggers.trigger import Trigger
 from penstock.engine.windows.calendar import Calendar
 from penstock.engine.windows.fixed import Fixed

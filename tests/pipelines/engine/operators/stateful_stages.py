@@ -9,7 +9,8 @@ from tests.examples import scale_examples
 from tests.pipelines.engine.operators.test_windows_against_reference import SOURCE, pane_row
 
 from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
-from penstock.engine.plan import Plan, Stage, validate_plan
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.validation.plans import validate_plan
 
 PROPERTY = settings(max_examples=scale_examples(80), deadline=None, suppress_health_check=list(HealthCheck))
 KEYS = st.sampled_from([("key",), (), ("key", "word")])

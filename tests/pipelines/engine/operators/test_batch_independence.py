@@ -18,9 +18,11 @@ from penstock.conformance.reference import InputRecord
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.operators.dispatch import process_batch
 from penstock.engine.operators.stage_compilation import compile_stage
-from penstock.engine.plan import CountPolicy, DeltaPolicy, Stage
+from penstock.engine.plan.stages import Stage
 from penstock.engine.state import state_tree as trees
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
+from penstock.engine.windows.count_policy import CountPolicy
+from penstock.engine.windows.delta_policy import DeltaPolicy
 from penstock.engine.windows.fixed import Fixed
 from penstock.engine.windows.sessions import Sessions
 from penstock.engine.windows.sliding import Sliding

@@ -18,32 +18,29 @@ from tests.pipelines.engine.operators.stage_strategies import windows as first_w
 from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS, SOURCE, pane_row
 
 from penstock.conformance.reference import Evaluator, InputBatch
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.count import Count
+from penstock.engine.aggregates.distinct import Distinct
+from penstock.engine.aggregates.max import Max
+from penstock.engine.aggregates.min import Min
+from penstock.engine.aggregates.sum import Sum
+from penstock.engine.aggregates.top_n import TopN
+from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.errors import DefinitionError
 from penstock.engine.operators.stage_graph import compile_graph
-from penstock.engine.plan import (
-    AggregateOutput,
-    ArrowStep,
-    Calendar,
-    Count,
-    Distinct,
-    Fixed,
-    Global,
-    Max,
-    Min,
-    Plan,
-    Repeatedly,
-    SameWindows,
-    Sessions,
-    Sliding,
-    Stage,
-    Sum,
-    TopN,
-    function_ref,
-    validate_plan,
-)
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.steps import ArrowStep
+from penstock.engine.plan.validation.plans import validate_plan
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS
+from penstock.engine.triggers.repeatedly import Repeatedly
 from penstock.engine.triggers.trigger import Trigger
+from penstock.engine.windows.calendar import Calendar
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.global_window import Global
+from penstock.engine.windows.same_windows import SameWindows
+from penstock.engine.windows.sessions import Sessions
+from penstock.engine.windows.sliding import Sliding
 
 Rows = list[tuple[Any, ...]]
 

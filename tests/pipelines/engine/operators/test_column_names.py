@@ -7,28 +7,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.join_members import JoinMembers
+from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.errors import DefinitionError
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate
 from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.stage_compilation import compile_stage
-from penstock.engine.plan import (
-    AggregateOutput,
-    AsOf,
-    Between,
-    Column,
-    CountPolicy,
-    DeltaPolicy,
-    Join,
-    JoinColumn,
-    JoinMembers,
-    SlidingOrder,
-    Stage,
-    StatefulFunction,
-    Tumbling,
-    Window,
-    function_ref,
-    state_type,
-)
+from penstock.engine.plan.joins import Join, JoinColumn
+from penstock.engine.plan.sources import Column
+from penstock.engine.plan.stages import Stage
+from penstock.engine.plan.stateful_function import StatefulFunction, state_type
 from penstock.engine.plan.validation.column_names import (
     ORDER_STATE_COLUMNS,
     RESERVED_COLUMNS,
@@ -37,6 +26,13 @@ from penstock.engine.plan.validation.column_names import (
     reserved_state_columns,
 )
 from penstock.engine.state.header_columns import STATE_HEADER
+from penstock.engine.windows.as_of import AsOf
+from penstock.engine.windows.between import Between
+from penstock.engine.windows.count_policy import CountPolicy
+from penstock.engine.windows.delta_policy import DeltaPolicy
+from penstock.engine.windows.sliding_order import SlidingOrder
+from penstock.engine.windows.tumbling import Tumbling
+from penstock.engine.windows.window import Window
 from penstock.stream import after_count, count, fixed, last, mean, repeatedly, sessions, sum_, top
 
 TYPES = {"key": pa.string(), "value": pa.int64()}

@@ -13,17 +13,13 @@ from tests.pipelines.engine.operators.test_order_windows_against_reference impor
 from tests.pipelines.engine.operators.test_windows_against_reference import SOURCE
 
 from penstock.conformance.reference import Evaluator, InputBatch
+from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.errors import DefinitionError, StatefulFunctionError
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow, Timer
-from penstock.engine.plan import (
-    Column,
-    Plan,
-    Stage,
-    StatefulFunction,
-    function_ref,
-    state_type,
-    validate_plan,
-)
+from penstock.engine.plan.sources import Column
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.stateful_function import StatefulFunction, state_type
+from penstock.engine.plan.validation.plans import validate_plan
 from penstock.engine.sinks.pane_log import PaneLog
 
 RETURNS = (Column("what", "STRING"), Column("seen", "BIGINT"), Column("now", "BIGINT"))

@@ -12,7 +12,7 @@ from tests.pipelines.engine.operators.stateful_stages import PROPERTY, reference
 from tests.pipelines.engine.operators.test_order_windows_against_reference import engine
 
 from penstock.conformance.reference import InputBatch
-from penstock.engine.plan import Stage
+from penstock.engine.plan.stages import Stage
 
 FUNCTIONS: dict[str, tuple[Callable[..., Stage], Any]] = {
     "in the order of arrival": (test_per_key.stage_of, test_per_key.watch),

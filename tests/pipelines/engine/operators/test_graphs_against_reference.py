@@ -21,35 +21,25 @@ from tests.pipelines.engine.operators.stage_strategies import histories, trigger
 from tests.pipelines.engine.operators.test_chains_against_reference import lasting, on_time, over_panes, sound
 
 from penstock.conformance.reference import InputBatch, InputRecord
-from penstock.engine.plan import (
-    AggregateOutput,
-    Collect,
-    Comparison,
-    Count,
-    FilterStep,
-    Fixed,
-    Global,
-    InputSteps,
-    IsNotTrue,
-    IsNull,
-    Join,
-    JoinColumn,
-    JoinMembers,
-    Max,
-    OfInput,
-    Plan,
-    RowFunctionStep,
-    SameWindows,
-    SelectStep,
-    Stage,
-    Sum,
-    TopN,
-    function_ref,
-    validate_plan,
-)
-from penstock.engine.plan.joins import JOIN_KINDS
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.collect import Collect
+from penstock.engine.aggregates.count import Count
+from penstock.engine.aggregates.join_members import JoinMembers
+from penstock.engine.aggregates.max import Max
+from penstock.engine.aggregates.of_input import OfInput
+from penstock.engine.aggregates.sum import Sum
+from penstock.engine.aggregates.top_n import TopN
+from penstock.engine.definition.predicates import Comparison, IsNotTrue, IsNull
+from penstock.engine.definition.user_functions import function_ref
+from penstock.engine.plan.joins import JOIN_KINDS, Join, JoinColumn
 from penstock.engine.plan.sources import Column
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.steps import FilterStep, InputSteps, RowFunctionStep, SelectStep
+from penstock.engine.plan.validation.plans import validate_plan
 from penstock.engine.sinks.pane_log import PaneLog
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.global_window import Global
+from penstock.engine.windows.same_windows import SameWindows
 
 BOTH = ("clicks", "views")
 ABOVE = Comparison("value", ">", 1)

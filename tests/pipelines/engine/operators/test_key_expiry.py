@@ -17,6 +17,7 @@ from tests.pipelines.engine.operators.stateful_stages import batch, reference
 from tests.pipelines.engine.operators.test_order_windows_against_reference import engine
 
 from penstock.conformance.reference import InputBatch
+from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow, Timer
 from penstock.engine.functions.vectorized import (
     KEY_INDEX_COLUMN,
@@ -24,7 +25,9 @@ from penstock.engine.functions.vectorized import (
     KeyBatchContext,
     KeyBatchUpdate,
 )
-from penstock.engine.plan import Column, Stage, StatefulFunction, function_ref, state_type
+from penstock.engine.plan.sources import Column
+from penstock.engine.plan.stages import Stage
+from penstock.engine.plan.stateful_function import StatefulFunction, state_type
 from penstock.engine.sinks.pane_log import PaneLog
 
 RETURNS = (Column("number", "BIGINT"),)

@@ -9,27 +9,22 @@ from tests.pipelines.engine.operators.graph_evaluation import CLICKS, VIEWS, eng
 from tests.pipelines.engine.operators.stage_strategies import histories
 
 from penstock.conformance.reference import InputBatch
+from penstock.engine.aggregates.aggregate import Aggregate
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.collect import Collect
+from penstock.engine.aggregates.join_members import JoinMembers
+from penstock.engine.aggregates.top_n import TopN
 from penstock.engine.errors import DefinitionError
 from penstock.engine.operators.stage_compilation import compile_stage
-from penstock.engine.plan import (
-    Aggregate,
-    AggregateOutput,
-    Collect,
-    Fixed,
-    Global,
-    Join,
-    JoinColumn,
-    JoinMembers,
-    Plan,
-    Repeatedly,
-    SameWindows,
-    Stage,
-    TopN,
-    validate_plan,
-)
-from penstock.engine.plan.joins import JOIN_KINDS
+from penstock.engine.plan.joins import JOIN_KINDS, Join, JoinColumn
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.validation.plans import validate_plan
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.triggers.after_count import AfterCount
+from penstock.engine.triggers.repeatedly import Repeatedly
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.global_window import Global
+from penstock.engine.windows.same_windows import SameWindows
 from penstock.engine.windows.window import Window
 
 EACH = {"trigger": Repeatedly(AfterCount(1)), "lateness": 5, "accumulation": "retracting"}

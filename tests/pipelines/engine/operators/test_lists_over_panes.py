@@ -17,25 +17,22 @@ from tests.pipelines.engine.operators.stage_strategies import histories
 from tests.pipelines.engine.operators.test_lists_in_joins import EACH, lists
 
 from penstock.conformance.reference import InputBatch
+from penstock.engine.aggregates.aggregate import Aggregate
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.collect import Collect
+from penstock.engine.aggregates.count import Count
+from penstock.engine.aggregates.distinct import Distinct
+from penstock.engine.aggregates.first import First
+from penstock.engine.aggregates.last import Last
+from penstock.engine.aggregates.max import Max
+from penstock.engine.aggregates.top_n import TopN
 from penstock.engine.errors import DefinitionError
-from penstock.engine.plan import (
-    Aggregate,
-    AggregateOutput,
-    Collect,
-    Count,
-    Distinct,
-    First,
-    Fixed,
-    Global,
-    Last,
-    Max,
-    Plan,
-    SameWindows,
-    Stage,
-    TopN,
-    validate_plan,
-)
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.validation.plans import validate_plan
 from penstock.engine.sinks.pane_log import PaneLog
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.global_window import Global
+from penstock.engine.windows.same_windows import SameWindows
 
 CARRIED = (
     AggregateOutput("first", First("in_words")),

@@ -13,10 +13,13 @@ from tests.pipelines.engine.operators.stage_strategies import aggregates, histor
 from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS, SOURCE, instant, pane_row
 
 from penstock.conformance.reference import Evaluator, InputBatch
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.collect import Collect
 from penstock.engine.batch_time import BatchTime
+from penstock.engine.definition.predicates import Comparison
 from penstock.engine.operators.dispatch import process_batch
 from penstock.engine.operators.stage_compilation import compile_stage
-from penstock.engine.plan import AggregateOutput, Collect, Comparison, Plan, Stage
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.state import state_tree as trees
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
 from penstock.engine.windows.count_policy import CountPolicy

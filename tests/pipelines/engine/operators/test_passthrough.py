@@ -10,22 +10,17 @@ from tests.pipelines.engine.operators.graph_evaluation import CLICKS, engine, re
 from tests.pipelines.engine.operators.stage_strategies import histories
 
 from penstock.conformance.reference import InputBatch
+from penstock.engine.definition.predicates import Comparison
+from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.errors import DefinitionError
 from penstock.engine.explain import explain, render_mermaid
 from penstock.engine.functions.pass_through import NoState, emit_each_record
-from penstock.engine.plan import (
-    Column,
-    Comparison,
-    FilterStep,
-    Plan,
-    SelectStep,
-    Stage,
-    StatefulFunction,
-    fingerprint,
-    function_ref,
-    state_type,
-    validate_plan,
-)
+from penstock.engine.plan.codec import fingerprint
+from penstock.engine.plan.sources import Column
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.stateful_function import StatefulFunction, state_type
+from penstock.engine.plan.steps import FilterStep, SelectStep
+from penstock.engine.plan.validation.plans import validate_plan
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.stream import from_document, read
 

@@ -20,24 +20,21 @@ from tests.pipelines.engine.operators.test_chains_against_reference import (
 from tests.pipelines.engine.operators.test_windows_against_reference import SOURCE
 
 from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.count import Count
+from penstock.engine.aggregates.sum import Sum
 from penstock.engine.errors import LateRetractionError
-from penstock.engine.plan import (
-    AfterCount,
-    AfterWatermark,
-    AggregateOutput,
-    Count,
-    Default,
-    Every,
-    Fixed,
-    Plan,
-    Repeatedly,
-    SameWindows,
-    Sessions,
-    Stage,
-    Sum,
-    validate_plan,
-)
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.validation.plans import validate_plan
 from penstock.engine.sinks.pane_log import PaneLog
+from penstock.engine.triggers.after_count import AfterCount
+from penstock.engine.triggers.after_watermark import AfterWatermark
+from penstock.engine.triggers.default import Default
+from penstock.engine.triggers.every import Every
+from penstock.engine.triggers.repeatedly import Repeatedly
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.same_windows import SameWindows
+from penstock.engine.windows.sessions import Sessions
 
 VISITS = (AggregateOutput("n", Count()), AggregateOutput("total", Sum("value")))
 FUNNEL = (AggregateOutput("visits", Count()), AggregateOutput("clicks", Sum("n")))

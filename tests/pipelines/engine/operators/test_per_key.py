@@ -12,12 +12,15 @@ from tests.pipelines.engine.operators.test_order_windows_against_reference impor
 from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS, SOURCE
 
 from penstock.engine.batch_time import BatchTime
+from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.errors import StatefulFunctionError
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow, Timer
 from penstock.engine.history.batch_history import is_cut_by_clock
 from penstock.engine.operators.dispatch import process_batch
 from penstock.engine.operators.stage_compilation import compile_stage
-from penstock.engine.plan import Column, Plan, Stage, StatefulFunction, function_ref, state_type
+from penstock.engine.plan.sources import Column
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.stateful_function import StatefulFunction, state_type
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.state import state_tree as trees
 from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS

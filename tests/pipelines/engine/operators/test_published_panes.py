@@ -29,9 +29,10 @@ from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
 from penstock.engine.errors import ChangelogLatenessError, DefinitionError
 from penstock.engine.operators.changelog.published_panes import make_published_rows
 from penstock.engine.operators.stage_graph import compile_graph, resolve_batch_time
-from penstock.engine.plan import Column, Plan, Stage, fingerprint, plan_from_dict, plan_to_dict
 from penstock.engine.plan.changelog import CHANGELOG_COLUMNS, PANE_WATERMARK_COLUMN, ChangelogWindows
-from penstock.engine.plan.sources import PlanSource, TopicOrigin
+from penstock.engine.plan.codec import fingerprint, plan_from_dict, plan_to_dict
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.sinks.changelog_topic import ChangelogTopic
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
 from penstock.engine.tables.published_topic import encode_rows

@@ -15,35 +15,29 @@ from tests.pipelines.engine.operators.stage_strategies import histories, windows
 from tests.pipelines.engine.operators.test_chains_against_reference import lasting, over_panes, sound
 
 from penstock.conformance.reference import Evaluator, InputBatch
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.count import Count
+from penstock.engine.aggregates.distinct import Distinct
+from penstock.engine.aggregates.join_members import JoinMembers
+from penstock.engine.aggregates.max import Max
+from penstock.engine.aggregates.of_input import OfInput
+from penstock.engine.aggregates.sum import Sum
+from penstock.engine.definition.predicates import Comparison
+from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow
-from penstock.engine.plan import (
-    AggregateOutput,
-    AsOf,
-    Between,
-    Column,
-    Comparison,
-    Count,
-    Distinct,
-    FilterStep,
-    Fixed,
-    Global,
-    Join,
-    JoinColumn,
-    JoinMembers,
-    Max,
-    OfInput,
-    Plan,
-    SameWindows,
-    Sliding,
-    Stage,
-    StatefulFunction,
-    Sum,
-    function_ref,
-    state_type,
-)
 from penstock.engine.plan.correction_time import correction_time_ms
-from penstock.engine.plan.joins import JOIN_KINDS
+from penstock.engine.plan.joins import JOIN_KINDS, Join, JoinColumn
+from penstock.engine.plan.sources import Column
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.stateful_function import StatefulFunction, state_type
+from penstock.engine.plan.steps import FilterStep
 from penstock.engine.sinks.pane_log import PaneLog
+from penstock.engine.windows.as_of import AsOf
+from penstock.engine.windows.between import Between
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.global_window import Global
+from penstock.engine.windows.same_windows import SameWindows
+from penstock.engine.windows.sliding import Sliding
 
 TOPICS = ("clicks", "views")
 COLUMNS = ("n", "value", "word")

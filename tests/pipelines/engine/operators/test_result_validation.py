@@ -11,20 +11,15 @@ import pytest
 from tests.pipelines.engine.operators.stateful_stages import batch
 from tests.pipelines.engine.operators.test_order_windows_against_reference import engine
 
+from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.errors import StatefulFunctionError, UserCodeError
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow, Timer
 from penstock.engine.operators.changelog.changes_to_partials import apply_steps
 from penstock.engine.operators.row_steps import map_rows
-from penstock.engine.plan import (
-    ArrowStep,
-    Column,
-    RowFunctionStep,
-    Stage,
-    StatefulFunction,
-    function_ref,
-    state_type,
-)
-from penstock.engine.plan.stateful_function import ProcessingOrder
+from penstock.engine.plan.sources import Column
+from penstock.engine.plan.stages import Stage
+from penstock.engine.plan.stateful_function import ProcessingOrder, StatefulFunction, state_type
+from penstock.engine.plan.steps import ArrowStep, RowFunctionStep
 from penstock.engine.sinks.pane_log import PaneLog
 
 RETURNS = (

@@ -12,6 +12,7 @@ from tests.pipelines.engine.operators.stateful_stages import batch, reference
 from tests.pipelines.engine.operators.test_order_windows_against_reference import engine
 from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS
 
+from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.errors import DefinitionError, StatefulFunctionError
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow
 from penstock.engine.functions.vectorized import (
@@ -23,17 +24,10 @@ from penstock.engine.functions.vectorized import (
 )
 from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.operators.stateful.side_outputs import select_output_panes
-from penstock.engine.plan import (
-    Column,
-    Stage,
-    StatefulFunction,
-    fingerprint,
-    function_ref,
-    plan_from_dict,
-    plan_to_dict,
-    state_type,
-)
-from penstock.engine.plan.stateful_function import SideOutput
+from penstock.engine.plan.codec import fingerprint, plan_from_dict, plan_to_dict
+from penstock.engine.plan.sources import Column
+from penstock.engine.plan.stages import Stage
+from penstock.engine.plan.stateful_function import SideOutput, StatefulFunction, state_type
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.stream import count, global_window, read
 

@@ -7,27 +7,22 @@ import pytest
 from tests.pipelines.engine.operators.graph_evaluation import CLICKS, engine, graph_of, reference
 
 from penstock.conformance.reference import InputBatch, InputRecord
+from penstock.engine.aggregates.aggregate import Aggregate
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.count import Count
+from penstock.engine.aggregates.join_members import JoinMembers
+from penstock.engine.aggregates.max import Max
+from penstock.engine.aggregates.of_input import OfInput
+from penstock.engine.aggregates.sum import Sum
+from penstock.engine.aggregates.top_n import TopN
 from penstock.engine.errors import DefinitionError
-from penstock.engine.plan import (
-    Aggregate,
-    AggregateOutput,
-    Count,
-    Fixed,
-    InputSteps,
-    Join,
-    JoinColumn,
-    JoinMembers,
-    Max,
-    OfInput,
-    Plan,
-    SameWindows,
-    SelectStep,
-    Stage,
-    Sum,
-    TopN,
-    validate_plan,
-)
+from penstock.engine.plan.joins import Join, JoinColumn
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.steps import InputSteps, SelectStep
+from penstock.engine.plan.validation.plans import validate_plan
 from penstock.engine.sinks.pane_log import PaneLog
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.same_windows import SameWindows
 
 
 def first(name: str, word: Aggregate) -> Stage:

@@ -26,12 +26,16 @@ from tests.pipelines.engine.operators.test_windows_against_reference import FIEL
 
 from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
 from penstock.engine.batch_time import BatchTime
+from penstock.engine.definition.predicates import Comparison
 from penstock.engine.operators.dispatch import process_batch
-from penstock.engine.plan import AsOf, Between, Comparison, Plan, Stage, validate_plan
 from penstock.engine.plan.joins import JOIN_KINDS
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.validation.plans import validate_plan
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.state import state_tree as trees
 from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS
+from penstock.engine.windows.as_of import AsOf
+from penstock.engine.windows.between import Between
 from penstock.engine.windows.join_window import JoinWindow
 
 spans = st.integers(0, 9)

@@ -13,6 +13,7 @@ from tests.pipelines.engine.operators.test_order_windows_against_reference impor
 from tests.pipelines.engine.operators.watch_functions import RETURNS, Tally, watch_all, watch_one
 
 from penstock.conformance.reference import InputBatch
+from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.errors import DefinitionError, StatefulFunctionError, UserCodeError
 from penstock.engine.functions.vectorized import (
     KEY_INDEX_COLUMN,
@@ -20,9 +21,10 @@ from penstock.engine.functions.vectorized import (
     KeyBatchContext,
     KeyBatchUpdate,
 )
-from penstock.engine.plan import Column, Stage, StatefulFunction, fingerprint, function_ref, state_type
-from penstock.engine.plan.codec import part_to_json
-from penstock.engine.plan.stateful_function import state_columns
+from penstock.engine.plan.codec import fingerprint, part_to_json
+from penstock.engine.plan.sources import Column
+from penstock.engine.plan.stages import Stage
+from penstock.engine.plan.stateful_function import StatefulFunction, state_columns, state_type
 from penstock.engine.sinks.pane_log import PaneLog
 
 

@@ -14,9 +14,14 @@ from tests.pipelines.engine.operators.test_graphs_against_reference import joini
 from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS
 
 from penstock.conformance.reference import InputBatch, InputRecord
-from penstock.engine.plan import AfterCount, AfterWatermark, Fixed, Plan, Repeatedly, Stage, validate_plan
 from penstock.engine.plan.joins import JOIN_KINDS
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.validation.plans import validate_plan
 from penstock.engine.sinks.pane_log import PaneLog
+from penstock.engine.triggers.after_count import AfterCount
+from penstock.engine.triggers.after_watermark import AfterWatermark
+from penstock.engine.triggers.repeatedly import Repeatedly
+from penstock.engine.windows.fixed import Fixed
 
 BOTH = ("clicks", "views")
 ON = 'a.key = b.key AND a."at" // 10 = b."at" // 10'

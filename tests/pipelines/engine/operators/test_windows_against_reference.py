@@ -17,7 +17,8 @@ from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.dispatch import process_batch
 from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.operators.windowed.window_update import StageResult
-from penstock.engine.plan import Column, Plan, PlanSource, Stage, TopicOrigin
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.state import state_tree as trees
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
 from penstock.engine.windows.sessions import Sessions

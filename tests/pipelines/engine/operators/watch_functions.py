@@ -16,7 +16,7 @@ from penstock.engine.functions.vectorized import (
     KeyBatchContext,
     KeyBatchUpdate,
 )
-from penstock.engine.plan import Column
+from penstock.engine.plan.sources import Column
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,9 @@ import pytest
 from penstock.engine.aggregates.join_members import JoinMembers
 from penstock.engine.aggregates.of_input import OfInput
 from penstock.engine.errors import DefinitionError
-from penstock.engine.plan import FileOrigin, Plan, TopicOrigin, validate_plan
+from penstock.engine.plan.sources import FileOrigin, TopicOrigin
+from penstock.engine.plan.stages import Plan
+from penstock.engine.plan.validation.plans import validate_plan
 from penstock.stream import count, fixed, join, of, read
 
 ONE_SIDED = (

@@ -9,8 +9,10 @@ from tests.pipelines.engine.operators.stage_strategies import histories, stages,
 from tests.pipelines.engine.operators.test_windows_against_reference import SOURCE
 
 from penstock.conformance.reference import EvaluatedBatch, Evaluator, InputBatch, Pane
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.count import Count
 from penstock.engine.errors import DefinitionError
-from penstock.engine.plan import AggregateOutput, Count, Fixed, Global, Plan, Stage
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.validation.pane_timing import (
     check_live_stages,
     has_at_most_one_pane,
@@ -18,6 +20,8 @@ from penstock.engine.plan.validation.pane_timing import (
 )
 from penstock.engine.sinks.final_panes import FinalPanes
 from penstock.engine.triggers.trigger import Trigger
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.global_window import Global
 from penstock.pipelines import catalog
 from penstock.stream import (
     Pipeline,

@@ -8,18 +8,13 @@ from hypothesis import given, settings
 from tests.pipelines.plan_strategies import build_plan, plans
 
 from penstock.engine.errors import PlanFormatError
-from penstock.engine.plan import (
-    AfterCount,
-    Fixed,
-    Plan,
-    Repeatedly,
-    RowCheck,
-    fingerprint,
-    plan_from_dict,
-    plan_to_dict,
-    validate_plan,
-)
-from penstock.engine.plan.codec import contract_version
+from penstock.engine.plan.codec import contract_version, fingerprint, plan_from_dict, plan_to_dict
+from penstock.engine.plan.sources import RowCheck
+from penstock.engine.plan.stages import Plan
+from penstock.engine.plan.validation.plans import validate_plan
+from penstock.engine.triggers.after_count import AfterCount
+from penstock.engine.triggers.repeatedly import Repeatedly
+from penstock.engine.windows.fixed import Fixed
 
 
 @settings(deadline=None)

@@ -31,7 +31,8 @@ from penstock.engine.explain.mermaid import render_mermaid
 from penstock.engine.history.bounded_run import run_bounded
 from penstock.engine.history.bounded_run_config import BoundedRunConfig
 from penstock.engine.history.replaced_tables import list_replaced_tables, refuse_lasting_sinks
-from penstock.engine.plan import Plan, fingerprint, plan_from_dict, plan_to_dict
+from penstock.engine.plan.codec import fingerprint, plan_from_dict, plan_to_dict
+from penstock.engine.plan.stages import Plan
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.bounded_sources.file_formats import open_file_source

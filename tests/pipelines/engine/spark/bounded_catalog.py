@@ -14,8 +14,7 @@ from deltalake import DeltaTable
 
 from penstock.engine.history.bounded_run import run_bounded
 from penstock.engine.history.bounded_run_config import BoundedRunConfig
-from penstock.engine.plan import FileOrigin
-from penstock.engine.plan.sources import FileFormat
+from penstock.engine.plan.sources import FileFormat, FileOrigin
 from penstock.engine.spark.bounded_sources.file_formats import open_file_source
 from penstock.ingestion.generators import GENERATORS, make_even_send_times
 from penstock.pipelines import catalog

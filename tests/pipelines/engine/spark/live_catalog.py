@@ -24,7 +24,7 @@ from tests.pipelines.memory_topics import create_memory_source
 
 from penstock.engine.history.bounded_run import run_bounded
 from penstock.engine.history.bounded_run_config import BoundedRunConfig
-from penstock.engine.plan import Plan, Stage
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.storage import StoragePath

@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.engine.plan import Stage
+from penstock.engine.plan.stages import Stage
 
 BOUND_COLUMNS = ("window_start", "window_end")
 ValuesByWindow = dict[tuple[Any, ...], tuple[Any, ...]]

@@ -16,7 +16,7 @@ from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.host_settings import STANDALONE_SETTINGS
-from penstock.engine.plan import Plan
+from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.live_stream import LiveStream
 from penstock.engine.spark.parse.avro import SchemaLookup, refuse_without_registry
 from penstock.engine.spark.stream_config import StreamConfig

@@ -16,17 +16,10 @@ from tests.pipelines.engine.spark.test_live_stream import query_duckdb, sum_acco
 from penstock.conformance.reference.aggregates import compute_aggregate
 from penstock.conformance.reference.input_records import StageElement
 from penstock.conformance.reference.number_semantics import canonicalize
-from penstock.engine.plan import (
-    Aggregate,
-    AggregateOutput,
-    Column,
-    Deduplication,
-    Plan,
-    PlanSource,
-    TopicOrigin,
-    WatermarkStrategy,
-)
-from penstock.engine.plan.stages import Stage
+from penstock.engine.aggregates.aggregate import Aggregate
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.plan.sources import Column, Deduplication, PlanSource, TopicOrigin, WatermarkStrategy
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.infra.local_broker import LocalBroker

@@ -17,7 +17,7 @@ from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.errors import DefinitionError
 from penstock.engine.history.bounded_run import run_bounded
 from penstock.engine.history.bounded_run_config import BoundedRunConfig
-from penstock.engine.plan import Plan
+from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource
 from penstock.engine.spark.parse.avro import load_writer_schemas, refuse_unknown_schemas
 from penstock.engine.spark.parse.records import KAFKA_SOURCE_DDL, parse_records

@@ -27,13 +27,20 @@ from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.errors import BoundedInputError, DefinitionError
 from penstock.engine.history.bounded_run import run_bounded
 from penstock.engine.history.bounded_run_config import BoundedRunConfig
-from penstock.engine.plan import Calendar, CountPolicy, Fixed, Plan, Sessions, SlidingOrder, Tumbling, Window
 from penstock.engine.plan.sources import FileFormat
+from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.spark.bounded_sources.file_formats import open_file_source
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS
 from penstock.engine.triggers.default import Default
+from penstock.engine.windows.calendar import Calendar
+from penstock.engine.windows.count_policy import CountPolicy
+from penstock.engine.windows.fixed import Fixed
+from penstock.engine.windows.sessions import Sessions
+from penstock.engine.windows.sliding_order import SlidingOrder
+from penstock.engine.windows.tumbling import Tumbling
+from penstock.engine.windows.window import Window
 from penstock.infra.local_broker import LocalBroker
 from penstock.stream import after_watermark, fixed, sliding
 

@@ -14,7 +14,7 @@ from tests.pipelines.engine.spark.catalog_expectations import ExpectedTable, Row
 
 from penstock.engine.history.bounded_run import run_bounded
 from penstock.engine.history.bounded_run_config import BoundedRunConfig
-from penstock.engine.plan import FileOrigin
+from penstock.engine.plan.sources import FileOrigin
 from penstock.engine.spark.bounded_sources.file_formats import open_file_source
 from penstock.engine.spark.bounded_sources.union_source import UnionSource
 from penstock.pipelines import catalog

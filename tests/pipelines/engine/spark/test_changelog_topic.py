@@ -12,7 +12,9 @@ from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 from tests.pipelines.engine.spark.test_live_stream import COLUMNS, make_readings, query_duckdb
 
 from penstock.core.kafka_client import BrokerAccess
-from penstock.engine.plan import AggregateOutput, Plan, PlanSource, Stage, TopicOrigin, WatermarkStrategy
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.plan.sources import PlanSource, TopicOrigin, WatermarkStrategy
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.sinks.changelog_topic import ChangelogTopic
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog

@@ -15,7 +15,8 @@ from tests.pipelines.engine.spark.test_row_checks import (
 )
 
 from penstock.engine.dedup.duplicates import DUPLICATES_SCHEMA
-from penstock.engine.plan import Plan, WatermarkStrategy
+from penstock.engine.plan.sources import WatermarkStrategy
+from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.aggregate.constant_columns import find_derived_columns
 from penstock.engine.spark.aggregate.partials import aggregate_partials
 from penstock.engine.triggers.default import Default

@@ -9,7 +9,8 @@ import pytest
 from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 from tests.pipelines.engine.spark.test_live_stream import build_plan, query_duckdb, sum_accounts
 
-from penstock.engine.plan import Column, Plan
+from penstock.engine.plan.sources import Column
+from penstock.engine.plan.stages import Plan
 from penstock.engine.windows.sessions import Sessions
 from penstock.engine.windows.window import Window
 from penstock.infra.local_broker import LocalBroker

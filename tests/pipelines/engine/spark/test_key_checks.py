@@ -19,7 +19,8 @@ from tests.pipelines.engine.spark.test_row_checks import (
 )
 
 from penstock.engine.batch.batch_input import account_partitions, find_newest_times, select_window_partials
-from penstock.engine.plan import Plan, RowCheck, TopicOrigin
+from penstock.engine.plan.sources import RowCheck, TopicOrigin
+from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.aggregate.key_checks import find_key_checks
 from penstock.engine.spark.parse.records import parse_records
 from penstock.engine.triggers.default import Default

@@ -12,18 +12,11 @@ import pyarrow as pa
 import pytest
 from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 
-from penstock.engine.plan import (
-    AggregateOutput,
-    ApplyStep,
-    Column,
-    Plan,
-    PlanSource,
-    SqlStep,
-    TopicOrigin,
-    WatermarkStrategy,
-    function_ref,
-)
-from penstock.engine.plan.stages import Stage
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.definition.user_functions import function_ref
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin, WatermarkStrategy
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.steps import ApplyStep, SqlStep
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.windows.window import Window

@@ -11,11 +11,13 @@ from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 from tests.pipelines.engine.spark.test_live_stream import COLUMNS, make_readings, query_duckdb
 
 from penstock.core.kafka_client import BrokerAccess
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
 from penstock.engine.batch.stream_tables import StreamTables
 from penstock.engine.history.bounded_run import run_bounded
 from penstock.engine.history.bounded_run_config import BoundedRunConfig
-from penstock.engine.plan import AggregateOutput, Column, LookupStep, Plan, PlanSource, SqlStep, TopicOrigin
-from penstock.engine.plan.stages import Stage
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.steps import LookupStep, SqlStep
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource
 from penstock.infra.local_broker import LocalBroker

@@ -14,36 +14,32 @@ from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 from tests.pipelines.engine.spark.test_live_stream import COLUMNS, query_duckdb
 
 from penstock.core.kafka_client import BrokerAccess
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.join_members import JoinMembers
+from penstock.engine.aggregates.of_input import OfInput
+from penstock.engine.definition.predicates import Comparison
 from penstock.engine.errors import DefinitionError
 from penstock.engine.history.bounded_run import run_bounded
 from penstock.engine.history.bounded_run_config import BoundedRunConfig
-from penstock.engine.plan import (
-    AggregateOutput,
-    AsOf,
+from penstock.engine.plan.joins import Join, JoinColumn
+from penstock.engine.plan.sources import (
     Column,
-    Comparison,
     Deduplication,
-    InputSteps,
-    Join,
-    JoinColumn,
-    JoinMembers,
-    OfInput,
-    Plan,
     PlanSource,
     RowCheck,
-    SelectStep,
-    SqlStep,
-    Stage,
     Tombstones,
     TopicOrigin,
     WatermarkStrategy,
-    validate_plan,
 )
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.steps import InputSteps, SelectStep, SqlStep
+from penstock.engine.plan.validation.plans import validate_plan
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource
 from penstock.engine.spark.bounded_sources.union_source import UnionSource
 from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
+from penstock.engine.windows.as_of import AsOf
 from penstock.infra.local_broker import LocalBroker
 from penstock.stream import after_count, count, fixed, repeatedly, sum_
 

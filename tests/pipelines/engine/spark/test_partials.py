@@ -17,23 +17,21 @@ from penstock.conformance.reference.aggregates import compute_aggregate
 from penstock.conformance.reference.input_records import StageElement
 from penstock.conformance.reference.number_semantics import canonicalize
 from penstock.engine.aggregates import Accumulator, AggregateContext, merge_partials
+from penstock.engine.aggregates.aggregate import Aggregate
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.custom import Custom
+from penstock.engine.aggregates.distinct import Distinct
+from penstock.engine.aggregates.mean import Mean
+from penstock.engine.aggregates.quantiles import Quantiles
 from penstock.engine.aggregates.spark_xxhash64 import hash_like_spark
+from penstock.engine.aggregates.sum import Sum
 from penstock.engine.columnar import new_rows, rows_from_table
 from penstock.engine.errors import SumOverflowError
 from penstock.engine.operators.stage_compilation import compile_stage
-from penstock.engine.plan import (
-    Aggregate,
-    AggregateOutput,
-    Custom,
-    Distinct,
-    Fixed,
-    Mean,
-    Quantiles,
-    Stage,
-    Sum,
-)
+from penstock.engine.plan.stages import Stage
 from penstock.engine.spark.aggregate.partials import aggregate_partials
 from penstock.engine.spark.poison_records import translate_sum_overflow, user_error_text
+from penstock.engine.windows.fixed import Fixed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

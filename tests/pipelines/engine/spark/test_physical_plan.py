@@ -11,7 +11,7 @@ from tests.pipelines.plan_strategies import plans
 
 from penstock.engine.explain import explain
 from penstock.engine.operators.stage_compilation import compile_stage
-from penstock.engine.plan import CountPolicy, Plan, Tumbling
+from penstock.engine.plan.stages import Plan
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.aggregate.partials import aggregate_partials, judge_event_times
 from penstock.engine.spark.parse.records import KAFKA_SOURCE_DDL, parse_records
@@ -19,6 +19,8 @@ from penstock.engine.spark.physical_plan import Parallelism, describe_physical_p
 from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
 from penstock.engine.tables.table_paths import late_records_path, stage_ledger_path
 from penstock.engine.triggers.default import Default
+from penstock.engine.windows.count_policy import CountPolicy
+from penstock.engine.windows.tumbling import Tumbling
 from penstock.stream import between, count, fixed, join, read, sum_, union
 
 if TYPE_CHECKING:

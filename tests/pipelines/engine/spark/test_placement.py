@@ -19,7 +19,9 @@ from tests.pipelines.engine.spark.test_live_stream import (
 from tests.pipelines.engine.spark.test_row_checks import make_batch_input
 
 from penstock.engine.operators.stage_compilation import compile_stage
-from penstock.engine.plan import Deduplication, Plan, SqlStep
+from penstock.engine.plan.sources import Deduplication
+from penstock.engine.plan.stages import Plan
+from penstock.engine.plan.steps import SqlStep
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
 from penstock.engine.windows.fixed import Fixed

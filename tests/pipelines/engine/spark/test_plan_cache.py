@@ -9,12 +9,13 @@ from tests.pipelines.engine.explain.test_explain import CORRECTIONS
 
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.operators.stage_compilation import compile_stage
-from penstock.engine.plan import CountPolicy, Tumbling
 from penstock.engine.spark.batch_input import SparkBatchInput
 from penstock.engine.spark.parse.records import KAFKA_SOURCE_DDL
 from penstock.engine.spark.plan_cache import AnalyzedPlanCache
 from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
 from penstock.engine.triggers.default import Default
+from penstock.engine.windows.count_policy import CountPolicy
+from penstock.engine.windows.tumbling import Tumbling
 from penstock.engine.windows.window import Window
 
 if TYPE_CHECKING:

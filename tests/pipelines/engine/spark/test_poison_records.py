@@ -20,9 +20,13 @@ from tests.pipelines.engine.spark.test_live_stream import (
     sum_accounts,
 )
 
-from penstock.engine.definition.user_functions import combiner_ref
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.custom import Custom
+from penstock.engine.aggregates.sum import Sum
+from penstock.engine.definition.user_functions import combiner_ref, function_ref
 from penstock.engine.errors import SumOverflowError
-from penstock.engine.plan import AggregateOutput, ApplyStep, Custom, Plan, SqlStep, Sum, function_ref
+from penstock.engine.plan.stages import Plan
+from penstock.engine.plan.steps import ApplyStep, SqlStep
 from penstock.infra.local_broker import LocalBroker
 from penstock.stream import fixed
 

@@ -29,7 +29,7 @@ from penstock.engine.history import replaced_tables
 from penstock.engine.history.bounded_run_config import BoundedRunConfig
 from penstock.engine.history.replay import StreamReplay
 from penstock.engine.history.replay_paths import ReplayPaths
-from penstock.engine.plan import Plan
+from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.spark.bounded_sources.file_formats import open_file_source
 from penstock.engine.spark.bounded_sources.start_offsets import ArchiveThenTopicSource, SourceFromOffsets

@@ -11,10 +11,12 @@ from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 from tests.pipelines.engine.spark.test_live_stream import build_plan, list_windows, sum_accounts
 
 from penstock.core.waiting import wait_until
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.operators.stage_compilation import compile_stage
-from penstock.engine.plan import AggregateOutput, Plan, RowCheck, SqlStep, TopicOrigin
-from penstock.engine.plan.sources import CheckAction
+from penstock.engine.plan.sources import CheckAction, RowCheck, TopicOrigin
+from penstock.engine.plan.stages import Plan
+from penstock.engine.plan.steps import SqlStep
 from penstock.engine.spark.batch_input import SparkBatchInput
 from penstock.engine.spark.parse.records import KAFKA_SOURCE_DDL
 from penstock.engine.spark.transform.schema_inference import FieldTypeResolver

@@ -11,18 +11,11 @@ import pytest
 from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 from tests.pipelines.engine.spark.test_live_stream import FOREVER, query_duckdb, sum_accounts
 
-from penstock.engine.plan import (
-    AggregateOutput,
-    ApplyStep,
-    ArrowStep,
-    Column,
-    Plan,
-    PlanSource,
-    SqlStep,
-    TopicOrigin,
-    function_ref,
-)
-from penstock.engine.plan.stages import Stage
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.definition.user_functions import function_ref
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.steps import ApplyStep, ArrowStep, SqlStep
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.windows.sliding import Sliding
 from penstock.infra.local_broker import LocalBroker

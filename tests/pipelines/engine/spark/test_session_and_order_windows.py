@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 
-from penstock.engine.plan import AggregateOutput, Column, Plan, PlanSource, TopicOrigin, WatermarkStrategy
-from penstock.engine.plan.stages import AccumulationMode, Stage
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin, WatermarkStrategy
+from penstock.engine.plan.stages import AccumulationMode, Plan, Stage
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.triggers.default import Default

@@ -14,7 +14,8 @@ from tests.ingestion.servers import run_line_server
 from tests.ingestion.topic_reading import read_topic
 from tests.pipelines.engine.spark.stream_runner import StreamRunner
 
-from penstock.engine.plan import Plan, TopicOrigin
+from penstock.engine.plan.sources import TopicOrigin
+from penstock.engine.plan.stages import Plan
 from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.contracts import load_contract
 from penstock.ingestion.feed import Feed, FeedLimits

@@ -11,19 +11,14 @@ from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 from tests.pipelines.engine.spark.test_live_stream import COLUMNS, FOREVER, make_readings, query_duckdb
 
 from penstock.core.kafka_client import BrokerAccess
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
+from penstock.engine.aggregates.top_n import TopN
+from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.history.bounded_run import run_bounded
 from penstock.engine.history.bounded_run_config import BoundedRunConfig
-from penstock.engine.plan import (
-    AggregateOutput,
-    ArrowStep,
-    Plan,
-    PlanSource,
-    TopicOrigin,
-    TopN,
-    WatermarkStrategy,
-    function_ref,
-)
-from penstock.engine.plan.stages import Stage
+from penstock.engine.plan.sources import PlanSource, TopicOrigin, WatermarkStrategy
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.steps import ArrowStep
 from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource

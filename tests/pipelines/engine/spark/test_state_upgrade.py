@@ -10,9 +10,10 @@ import pytest
 from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 from tests.pipelines.engine.spark.test_live_stream import build_plan, make_readings, query_duckdb
 
+from penstock.engine.aggregates.aggregate_output import AggregateOutput
 from penstock.engine.errors import PlanChangedError
 from penstock.engine.operators.stage_graph import compile_graph
-from penstock.engine.plan import AggregateOutput, Plan
+from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
 from penstock.engine.upgrade.state_migration import migrate_state
 from penstock.engine.upgrade.stored_plan import assess_upgrade, read_stored_plan

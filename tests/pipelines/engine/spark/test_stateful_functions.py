@@ -13,6 +13,7 @@ from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 from tests.pipelines.engine.spark.test_live_stream import COLUMNS, make_readings, query_duckdb
 
 from penstock.core.kafka_client import BrokerAccess
+from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow, Timer
 from penstock.engine.functions.vectorized import (
     KEY_INDEX_COLUMN,
@@ -23,17 +24,9 @@ from penstock.engine.functions.vectorized import (
 )
 from penstock.engine.history.bounded_run import run_bounded
 from penstock.engine.history.bounded_run_config import BoundedRunConfig
-from penstock.engine.plan import (
-    Column,
-    Plan,
-    PlanSource,
-    StatefulFunction,
-    TopicOrigin,
-    WatermarkStrategy,
-    function_ref,
-    state_type,
-)
-from penstock.engine.plan.stages import Stage
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin, WatermarkStrategy
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.stateful_function import StatefulFunction, state_type
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource
 from penstock.infra.local_broker import LocalBroker

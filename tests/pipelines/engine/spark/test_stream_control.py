@@ -20,8 +20,9 @@ from tests.pipelines.engine.spark.test_live_stream import (
 )
 
 from penstock.core.waiting import wait_until
+from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.host.control import DesiredRunState
-from penstock.engine.plan import ApplyStep, function_ref
+from penstock.engine.plan.steps import ApplyStep
 from penstock.infra.local_broker import LocalBroker
 from penstock.platform.control import ControlStore, open_control_store
 from penstock.stream import fixed

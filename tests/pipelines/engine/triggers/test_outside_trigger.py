@@ -23,7 +23,7 @@ from penstock.conformance.trigger_parser import parse_argument
 from penstock.engine.definition.durations import Duration
 from penstock.engine.errors import DefinitionError, PlanFormatError, TranscriptError
 from penstock.engine.explain import explain
-from penstock.engine.plan import fingerprint, plan_from_dict, plan_to_dict
+from penstock.engine.plan.codec import fingerprint, plan_from_dict, plan_to_dict
 from penstock.engine.triggers.trigger import Trigger
 from penstock.stream.keyword_registries import TRIGGER_KEYWORDS
 

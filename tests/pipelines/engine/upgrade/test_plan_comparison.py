@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from tests.pipelines.stream.named_functions import Alarm, alarm
 
-from penstock.engine.plan import Column, Plan, PlanSource, TopicOrigin, WatermarkStrategy
 from penstock.engine.plan.codec import plan_from_dict, plan_to_dict
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin, WatermarkStrategy
+from penstock.engine.plan.stages import Plan
 from penstock.engine.upgrade.plan_comparison import compare_plans
 from penstock.engine.upgrade.upgrade_class import UpgradeClass
 from penstock.stream import after_watermark, count, every, fixed, max_, mean, min_, read, sliding

@@ -19,7 +19,7 @@ from penstock import stream
 from penstock.conformance import ReferenceEngine, run_cases
 from penstock.engine.errors import DefinitionError
 from penstock.engine.explain import explain
-from penstock.engine.plan import plan_from_dict, plan_to_dict
+from penstock.engine.plan.codec import plan_from_dict, plan_to_dict
 from penstock.stream.keyword_registries import POLICY_KEYWORDS
 
 if TYPE_CHECKING:

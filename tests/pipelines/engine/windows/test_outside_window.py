@@ -22,8 +22,9 @@ from penstock.conformance.reference.window_assignment import find_containing_win
 from penstock.conformance.verdict import CaseVerdict
 from penstock.engine.errors import DefinitionError, PlanFormatError
 from penstock.engine.explain import explain
-from penstock.engine.plan import Window, fingerprint, plan_from_dict, plan_to_dict
+from penstock.engine.plan.codec import fingerprint, plan_from_dict, plan_to_dict
 from penstock.engine.windows.time_window import TimeWindow
+from penstock.engine.windows.window import Window
 from penstock.stream.keyword_registries import WINDOW_KEYWORDS
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from dagster import (
 )
 
 from penstock.engine.host.control import BatchRecord
-from penstock.engine.plan import Plan
+from penstock.engine.plan.stages import Plan
 from penstock.platform.control import ControlStore
 from penstock.platform.control.database_engine import build_insert
 from penstock.platform.control.row_mapping import to_batch_row

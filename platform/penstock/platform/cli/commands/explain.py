@@ -13,7 +13,7 @@ from penstock.platform.cli.output import format_examples, print_json
 
 if TYPE_CHECKING:
     from penstock.engine.explain import StateSize
-    from penstock.engine.plan import Plan
+    from penstock.engine.plan.stages import Plan
     from penstock.engine.spark.physical_plan import Parallelism
     from penstock.platform.settings import Settings
 
@@ -56,7 +56,7 @@ def command(stream: str, as_json: bool, as_graph: bool) -> None:
 
 def _derive_parallelism(plan: "Plan", settings: "Settings") -> "Parallelism":
     """Return the partitions of the topics in this environment's layout, and the shuffle partitions."""
-    from penstock.engine.plan import TopicOrigin
+    from penstock.engine.plan.sources import TopicOrigin
     from penstock.engine.spark.physical_plan import Parallelism
     from penstock.ingestion.contracts import list_contract_names, load_contract
 

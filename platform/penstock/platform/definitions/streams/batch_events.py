@@ -6,7 +6,7 @@ from typing import Any
 from dagster import AssetKey, AssetMaterialization, AssetObservation, MetadataValue
 
 from penstock.engine.host.control import BatchRecord
-from penstock.engine.plan import Plan
+from penstock.engine.plan.stages import Plan
 from penstock.platform.control.reports import BatchSummary
 from penstock.platform.definitions.asset_keys import list_plan_sinks, stream_key, table_key, topic_key
 

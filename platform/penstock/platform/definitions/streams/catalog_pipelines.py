@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.engine.plan import Plan
+from penstock.engine.plan.stages import Plan
 from penstock.engine.user_modules import find_pipeline_file
 from penstock.platform.services.stream_catalog import load_valid_plans
 

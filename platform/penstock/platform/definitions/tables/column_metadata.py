@@ -4,7 +4,8 @@ from collections.abc import Collection
 
 from dagster import TableColumn, TableColumnConstraints, TableColumnDep, TableColumnLineage, TableSchema
 
-from penstock.engine.plan import Plan, Sink, Stage
+from penstock.engine.plan.sinks import Sink
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.ingestion.contracts import Contract
 from penstock.platform.definitions.asset_keys import topic_key
 from penstock.platform.lineage.column_origins import TopicField, trace_column_origins
