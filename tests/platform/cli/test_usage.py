@@ -113,7 +113,7 @@ def test_words_are_completed(home: Path) -> None:
     script = Path(sys.executable).with_name("penstock")
     environment = {"COMP_WORDS": "penstock st", "COMP_CWORD": "1", "_PENSTOCK_COMPLETE": "bash_complete"}
     process = subprocess.run([script], env=environment, capture_output=True, text=True, check=False)
-    assert process.stdout.split() == ["plain,status", "plain,stream", "plain,state", "plain,statistics"]
+    assert process.stdout.split() == ["plain,state", "plain,statistics", "plain,status", "plain,stream"]
 
 
 def test_an_unknown_source_is_a_usage_error(run) -> None:
