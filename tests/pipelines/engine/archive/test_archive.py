@@ -314,7 +314,7 @@ def recreate_topic(archived: ArchivedTopic) -> None:
             return False
         return True
 
-    wait_until(try_to_create, 30, "the old topic to be gone")
+    wait_until(try_to_create, 30, "the deletion of the old topic")
 
 
 def test_a_table_without_its_journal_is_refused(create_archived: Callable[..., ArchivedTopic]):

@@ -1,4 +1,4 @@
-"""Nothing outside of a sink's own module matches on it: whoever needs to know something asks it."""
+"""Code outside of the module of a sink does not match on its class."""
 
 from tests.pipelines.engine.kind_matches import find_kind_classes, find_kind_matches
 

@@ -194,9 +194,9 @@ def card_travel(sent: Sent) -> list[ExpectedTable]:
 
 def card_limits(sent: Sent) -> list[ExpectedTable]:
     expected = """
-      WITH told AS (SELECT card, "at", arg_max(most, nth) AS most FROM limits GROUP BY ALL)
-      SELECT cards.id, told.most FROM cards ASOF LEFT JOIN told
-      ON cards.card = told.card AND cards."at" >= told."at" ORDER BY ALL"""
+      WITH limits_by_time AS (SELECT card, "at", arg_max(most, nth) AS most FROM limits GROUP BY ALL)
+      SELECT cards.id, limits_by_time.most FROM cards ASOF LEFT JOIN limits_by_time
+      ON cards.card = limits_by_time.card AND cards."at" >= limits_by_time."at" ORDER BY ALL"""
     tables = {"cards": sent["cards"], "limits": sent["card-limits"]}
     return [expect_sql("panes/card_limits", "payment, most", expected, **tables)]
 

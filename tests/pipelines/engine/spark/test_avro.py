@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 CONTRACT = Contract(
-    topic="heard",
+    topic="sounds",
     doc="One field of each type.",
     fields=(
         ContractField("id", "string", "."),
@@ -140,7 +140,7 @@ def parse_in_spark(
 ) -> list[dict[str, Any] | str]:
     """Parse values in Spark; return the fields of each, or why it is invalid."""
     plan = build_plan(CONTRACT)
-    rows = [(None, value, "heard", 0, offset, None) for offset, value in enumerate(values)]
+    rows = [(None, value, "sounds", 0, offset, None) for offset, value in enumerate(values)]
     writers = load_writer_schemas(plan.sources, WriterSchemaCache(lambda: registry).find_readable)
     found = (
         parse_records(spark.createDataFrame(rows, KAFKA_SOURCE_DDL), plan.sources, writers)
@@ -154,19 +154,19 @@ def parse_in_spark(
 def test_a_tombstone_marks_its_key_as_deleted(spark: "SparkSession", tmp_path: Path) -> None:
     registry = FileRegistry(tmp_path)
     codec = AvroCodec(CONTRACT, register_contract(registry, CONTRACT).id, registry.find_schema)
-    plan = build_plan(CONTRACT, tombstones="gone")
+    plan = build_plan(CONTRACT, tombstones="deleted")
     value = codec.encode({"id": "a", "at": 1, "loud": 1.0})
     arrived = datetime(2026, 1, 1, tzinfo=UTC)
     rows = [
-        (b"a", value, "heard", 0, 0, arrived),
-        (b"a", None, "heard", 0, 1, arrived),
-        (None, None, "heard", 0, 2, arrived),
+        (b"a", value, "sounds", 0, 0, arrived),
+        (b"a", None, "sounds", 0, 1, arrived),
+        (None, None, "sounds", 0, 2, arrived),
     ]
     writers = load_writer_schemas(plan.sources, WriterSchemaCache(lambda: registry).find_readable)
     found = parse_records(spark.createDataFrame(rows, KAFKA_SOURCE_DDL), plan.sources, writers).sort(
         "_offset"
     )
-    assert [tuple(row) for row in found.select("id", "_time", "loud", "gone", "_invalid").collect()] == [
+    assert [tuple(row) for row in found.select("id", "_time", "loud", "deleted", "_invalid").collect()] == [
         ("a", 1, 1.0, None, None),
         ("a", int(arrived.timestamp() * 1000), None, True, None),
         (None, int(arrived.timestamp() * 1000), None, True, "no_value"),
@@ -175,7 +175,7 @@ def test_a_tombstone_marks_its_key_as_deleted(spark: "SparkSession", tmp_path: P
 
 def test_the_name_of_a_tombstone_field_is_checked() -> None:
     with pytest.raises(DefinitionError, match="letters, digits and _"):
-        build_plan(CONTRACT, tombstones="is gone")
+        build_plan(CONTRACT, tombstones="is deleted")
 
 
 def decode_by_codec(codec: AvroCodec, value: bytes) -> dict[str, Any] | str:
@@ -195,7 +195,7 @@ def build_plan(contract: Contract, **options: str) -> Plan:
 def test_a_schema_may_change_while_the_stream_runs(
     spark: "SparkSession", broker: LocalBroker, tmp_path: Path
 ) -> None:
-    contract = dataclasses.replace(CONTRACT, topic=f"heard{uuid4().hex[:8]}")
+    contract = dataclasses.replace(CONTRACT, topic=f"sounds{uuid4().hex[:8]}")
     earlier = dataclasses.replace(contract, fields=EARLIER_CONTRACT.fields)
     broker.create_topic(contract.topic, 1)
     with run_registry_server(tmp_path / "registry") as url:
@@ -241,11 +241,11 @@ def test_only_unknown_schemas_need_the_registry(spark: "SparkSession", tmp_path:
             EARLIER_CONTRACT, register_contract(registry, EARLIER_CONTRACT).id, registry.find_schema
         )
         plan = build_plan(CONTRACT)
-        assert list(load_writer_schemas(plan.sources, schemas)["heard"].schemas) == [1]
+        assert list(load_writer_schemas(plan.sources, schemas)["sounds"].schemas) == [1]
     new_codec = AvroCodec(CONTRACT, register_contract(registry, CONTRACT).id, registry.find_schema)
 
     def to_frame(*values: bytes) -> Any:
-        rows = [(None, value, "heard", 0, offset, None) for offset, value in enumerate(values)]
+        rows = [(None, value, "sounds", 0, offset, None) for offset, value in enumerate(values)]
         return spark.createDataFrame(rows, KAFKA_SOURCE_DDL)
 
     cached = load_writer_schemas(plan.sources, schemas)
@@ -257,4 +257,4 @@ def test_only_unknown_schemas_need_the_registry(spark: "SparkSession", tmp_path:
     ):
         refuse_unknown_schemas(to_frame(old_codec.encode(known), new_codec.encode(known)), cached)
     with pytest.raises(RegistryError, match="Check that it is up"):
-        WriterSchemaCache(lambda: open_registry(url)).find_readable("heard", CONTRACT.fields)
+        WriterSchemaCache(lambda: open_registry(url)).find_readable("sounds", CONTRACT.fields)

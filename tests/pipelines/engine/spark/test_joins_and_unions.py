@@ -185,14 +185,14 @@ def test_every_kind_of_join_matches_duckdb(
         assert materialize_rows(runner.table(f"panes/{kind}_{views.topic}"), columns) == expected
         assert materialize_rows(runner.table(f"runs/panes/{kind}_{views.topic}"), columns) == expected
     views_without_page = sum(row["page"] is None for row in concat_rounds(rounds, "views").to_pylist())
-    sums = "SELECT topic, sum(read), sum(folded), sum(quarantined), sum(filtered) FROM told GROUP BY 1 ORDER BY 1"
+    sums = "SELECT topic, sum(read), sum(folded), sum(quarantined), sum(filtered) FROM ledger GROUP BY 1 ORDER BY 1"
     account = [
         (buys.topic, 120, 120, 0, 0),
         (views.topic, 121, 120 - views_without_page, 1, views_without_page),
     ]
     other_ledgers = [f"ledger/{plan.name}.{stage.name}" for stage in plan.source_stages[1:]]
     for ledger in (f"ledger/{plan.name}", *other_ledgers):
-        assert query_duckdb(sums, told=runner.table(ledger)) == account
+        assert query_duckdb(sums, ledger=runner.table(ledger)) == account
 
 
 def two_rows_per_view(row: dict[str, Any]) -> list[dict[str, Any]]:
@@ -266,11 +266,11 @@ def test_branches_and_a_union_in_one_pass_match_duckdb(
         for folder in ("", "runs/"):
             found = runner.table(f"{folder}latest/{name}")
             assert query_duckdb(f"SELECT {columns} FROM found ORDER BY ALL", found=found) == expected, name
-    totals = "SELECT sum(read), sum(folded), sum(filtered) FROM told"
+    totals = "SELECT sum(read), sum(folded), sum(filtered) FROM ledger"
     paid = sum(1 for row in tables["buys"].to_pylist() if (row["price"] or 0) > 3)
-    assert query_duckdb(totals, told=runner.table(f"ledger/{plan.name}.cheap")) == [(120, 120 - paid, paid)]
+    assert query_duckdb(totals, ledger=runner.table(f"ledger/{plan.name}.cheap")) == [(120, 120 - paid, paid)]
     # Records that the first stage does not read are in the ledger of the first stage that reads them.
-    assert query_duckdb(totals, told=runner.table(f"ledger/{plan.name}")) == [(240, 120 + paid, 120 - paid)]
+    assert query_duckdb(totals, ledger=runner.table(f"ledger/{plan.name}")) == [(240, 120 + paid, 120 - paid)]
 
 
 NEAR = """

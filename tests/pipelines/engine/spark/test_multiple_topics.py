@@ -142,20 +142,20 @@ def build_tombstone_plan(payments: str, limits: str) -> Plan:
     """Join payments with the current limit of a device; a tombstone ends a limit."""
     name = f"limited_{payments}"
     columns = (Column("device", "STRING", required=True), Column("since", "BIGINT", required=True),
-               Column("most", "BIGINT", required=True), Column("gone", "BOOLEAN"))  # fmt: skip
+               Column("most", "BIGINT", required=True), Column("deleted", "BOOLEAN"))  # fmt: skip
     join = Join(
         "left", payments, limits, (JoinColumn("at", payments, "at"), JoinColumn("most", limits, "most"))
     )
     members = tuple(
         AggregateOutput(name, JoinMembers(name, join.fields_from(name))) for name in (payments, limits)
     )
-    window = AsOf(ends=Comparison("gone", "=", value=True))
+    window = AsOf(ends=Comparison("deleted", "=", value=True))
     stage = Stage(
         name, (payments, limits), window, members, key=("device",), join=join, sinks=(PaneLog(name),)
     )
     sources = (
         PlanSource(payments, TopicOrigin(payments), COLUMNS, "at"),
-        PlanSource(limits, TopicOrigin(limits), columns, "since", tombstones=Tombstones("gone", "device")),
+        PlanSource(limits, TopicOrigin(limits), columns, "since", tombstones=Tombstones("deleted", "device")),
     )
     return validate_plan(Plan(name, sources, (stage,)))
 

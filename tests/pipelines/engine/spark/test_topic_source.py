@@ -14,6 +14,6 @@ def test_an_unavailable_broker_is_reported_in_one_sentence(monkeypatch: pytest.M
     with socket.socket() as silent_socket:
         silent_socket.bind(("127.0.0.1", 0))  # bound, but not listening
         address = f"127.0.0.1:{silent_socket.getsockname()[1]}"
-        with pytest.raises(BoundedInputError) as told:
+        with pytest.raises(BoundedInputError) as error:
             topic_source.list_topic_ranges("sensors", BrokerAccess(address))
-    assert str(told.value).startswith(f"topic sensors at {address}: its broker does not answer (")
+    assert str(error.value).startswith(f"topic sensors at {address}: its broker does not answer (")
