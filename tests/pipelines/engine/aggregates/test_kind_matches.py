@@ -1,4 +1,4 @@
-"""Nothing outside of an aggregate's own module matches on it: whoever needs to know something asks it."""
+"""No code outside of an aggregate's module matches on its class."""
 
 from importlib import import_module
 from pkgutil import iter_modules
@@ -16,6 +16,6 @@ AGGREGATES = {
 }
 
 
-def test_nothing_matches_on_an_aggregate() -> None:
+def test_no_code_matches_on_an_aggregate() -> None:
     assert len(AGGREGATES) == 14
     assert find_kind_matches(AGGREGATES) == []

@@ -1,4 +1,4 @@
-"""A whole graph over stored records: each first stage is given its own of them, after its steps."""
+"""A stream of a whole graph. Each first stage gets its own records, after its steps."""
 
 from collections.abc import Iterator
 
@@ -12,13 +12,13 @@ from penstock.engine.operators.stage_graph import CompiledGraph
 
 
 class GraphReading(StoredReading):
-    """The records of one batch, as the first stages of a graph take them."""
+    """The input of one batch for the first stages of a graph."""
 
     def inputs_of_other_stages(self) -> dict[str, StoredReading]:
         return {each.plan.name: GraphReading(each, self.records, self.clock) for each in self.others}
 
     def compute_partials(self) -> pa.Table:
-        """What is sent of the records of each partition, and of those that its steps leave out."""
+        """Return the partials of each partition, with the count of records that the steps filter out."""
         places = sorted({record.address[:2] for record in self.records})
         schema = pa.schema([*ACCOUNT_SCHEMA, *self.stage.partial_schema])
         pieces = [piece for source, partition in places for piece in self._of(source, partition, schema)]

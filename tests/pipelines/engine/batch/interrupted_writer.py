@@ -1,4 +1,4 @@
-"""A process that is stopped in the middle of a file."""
+"""A Parquet writer that is interrupted in the middle of a file."""
 
 from collections.abc import Callable
 from io import BytesIO
@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 
-class HalfAFile:
-    """Writes Parquet like the library, but is stopped in the middle of the n-th file."""
+class InterruptedWriter:
+    """Writes Parquet like the library, and calls `meanwhile` in the middle of the n-th file."""
 
     def __init__(self, nth: int, meanwhile: Callable[[], None]) -> None:
         self._left = nth

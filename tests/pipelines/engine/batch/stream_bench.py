@@ -1,4 +1,4 @@
-"""Records of a test as a batch reads them, and a stream over them that keeps real files and writes real tables."""
+"""A stream over records in memory, with real state files and real tables."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,7 +35,7 @@ TYPES = {each.name: each.type for each in FIELDS}
 
 @dataclass(frozen=True)
 class StoredReading:
-    """The records of one batch; a record with an error is no good."""
+    """The input of one batch. A record with an error is invalid."""
 
     stage: CompiledStage
     records: Sequence[InputRecord]
@@ -93,7 +93,7 @@ class StoredReading:
         return pa.Table.from_pylist(rows, schema=schema)
 
     def _places(self, record: InputRecord) -> list[tuple[float, float]]:
-        """The windows of a record, or the moment that a join of near records judges it by."""
+        """Return the windows of a record, or the event time that an interval join judges it by."""
         at = record.fields["at"]
         if isinstance(self.stage.plan.window, JoinWindow):
             return [(at, at + 1)]
@@ -130,7 +130,7 @@ class StoredReading:
 
 @dataclass
 class Bench:
-    """A stream in a folder, which can be opened again and again, as hosts come and go."""
+    """A stream in a folder. Each call of `open` is another host."""
 
     plan: Plan
     folder: Path
@@ -146,7 +146,7 @@ class Bench:
         tables: Callable[[Plan, CompiledGraph, StoragePath], StreamTables] = StreamTables,
         told: Callable[[BatchOutcome], None] | None = None,
     ) -> BatchEngine:
-        """A host's engine, resumed."""
+        """Open the engine of a host, and resume the stream."""
         graph = self.ready()
         engine = BatchEngine(
             graph,
@@ -161,23 +161,23 @@ class Bench:
         return engine
 
     def ready(self) -> CompiledGraph:
-        """The plan made ready."""
+        """Compile the plan."""
         return compile_graph(self.plan, {stage.name: TYPES for stage in self.plan.source_stages})
 
     def options(self) -> EngineOptions:
-        """What the stream has beyond what every stream needs."""
+        """Return the optional parts of the engine."""
         return EngineOptions(dedup_memory=self.remembering(), placement=self.placement)
 
     def remembering(self) -> RecordIdStore | None:
-        """The ids that a new host goes on with; nothing where repeats are not set aside."""
+        """Return the stored record ids, or None without deduplication."""
         return None
 
     def reading(self, batch: InputBatch, clock: int) -> BatchInput:
-        """The records of a batch."""
+        """Return the input of a batch."""
         return StoredReading(self.stage, batch.records, clock, self.others)
 
     def of_its_source(self, record: InputRecord) -> InputRecord:
-        """A record under the name of a source that the plan reads: where there are two, each has a partition."""
+        """Return a record under a source of the plan. Each of two sources has one partition."""
         names = [source.name for source in self.plan.sources]
         return replace(record, source=names[record.partition % len(names)])
 
@@ -194,7 +194,7 @@ class Bench:
         return [compile_stage(stage, TYPES) for stage in self.plan.source_stages[1:]]
 
     def feed(self, engine: BatchEngine, batch: InputBatch, unread: Collection[str] = ()) -> None:
-        """Run a batch as a host would: records as Spark's batch of that number, none as a tick."""
+        """Run a batch as a host does: records as a data batch, no records as a tick."""
         batch = replace(batch, records=tuple(map(self.of_its_source, batch.records)))
         if batch.records:
             intent = engine.start_data_batch(
@@ -206,13 +206,13 @@ class Bench:
             engine.run_tick(batch.clock, unread_partitions=unread)
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        """A whole table, in an order of its own."""
+        """Return all rows of a table, sorted."""
         content = pa.table(open_delta_table(self.warehouse / table).to_pyarrow_table())
         return sorted(content.to_pylist(), key=repr)
 
 
 def ranges(records: Sequence[InputRecord]) -> tuple[OffsetRange, ...]:
-    """The offsets that the records span, for each partition."""
+    """Return the offset range of the records in each partition."""
     found = []
     for source, number in sorted({(record.source, record.partition) for record in records}):
         offsets = [record.offset for record in records if record.address[:2] == (source, number)]

@@ -1,4 +1,4 @@
-"""A run that is killed between any two steps and resumed ends with the tables of one that was not."""
+"""A run that is killed between any two steps and resumed gives the tables of an undisturbed run."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -65,7 +65,7 @@ def plan_over(stage: Stage) -> Plan:
 
 
 def of_time(window: Window) -> Plan:
-    """Early results every four milliseconds, corrections for twenty."""
+    """A stage with early results every four milliseconds and a lateness of twenty."""
     return plan_over(replace(IN_ORDER, window=window, trigger=after_watermark(early=every(4)), lateness=20,
                              accumulation="retracting"))  # fmt: skip
 
@@ -87,14 +87,14 @@ PLAN = of_time(fixed(10))
 
 @dataclass(frozen=True)
 class Running:
-    """How many records a key had, and their sum."""
+    """The number of records of a key, and their sum."""
 
     n: int = 0
     total: int = 0
 
 
 def running(call: KeyContext[Running]) -> KeyUpdate[Running]:
-    """Tell both with each record, and once more by the clock."""
+    """Emit count and sum with each record, and again by a clock timer."""
     now, rows = call.state or Running(), []
     for read in call.records:
         now = Running(now.n + 1, now.total + (read.fields["value"] or 0))
@@ -104,7 +104,7 @@ def running(call: KeyContext[Running]) -> KeyUpdate[Running]:
 
 
 def parting(call: KeyContext[Running]) -> KeyUpdate[Running]:
-    """Tell the number of each record, and of every second one the sum, elsewhere."""
+    """Emit the count with each record, and the sum of every second one to a side output."""
     told = running(call)
     aside = [OutputRow(row.fields, row.at, "aside") for row in told.rows if row.fields["n"] % 2 == 0]
     return KeyUpdate(told.state, [*told.rows, *aside])
@@ -119,7 +119,7 @@ def chained() -> Plan:
 
 
 def side_by_side() -> Plan:
-    """Another stage that reads the same records, in shorter windows, and lets nobody come late."""
+    """A second stage over the same records, with shorter windows and no lateness."""
     beside = Stage("beside", ("records",), fixed(5), (AggregateOutput("n", count()),),
                    trigger=repeatedly(after_count(1)),
                    sinks=(PaneLog("beside"), LatestValues("beside")))  # fmt: skip
@@ -127,7 +127,7 @@ def side_by_side() -> Plan:
 
 
 def joined() -> Plan:
-    """The greatest value of a key met with how many there are, in windows of both."""
+    """A join of the greatest value of a key with its count, in the windows of both."""
     alike = {
         "key": ("key",),
         "trigger": repeatedly(after_count(1)),
@@ -150,7 +150,7 @@ def joined() -> Plan:
 
 
 def paired(window: JoinWindow, kind: JoinKind) -> Plan:
-    """Records of two topics that lie near each other, and how many rows that makes in windows of their own."""
+    """An unwindowed join of two topics, and a count of its rows in windows."""
     columns = (JoinColumn("value", "clicks", "value"), JoinColumn("other", "views", "value"))
     join = Join(kind, "clicks", "views", columns)
     of = tuple(AggregateOutput(name, JoinMembers(name, ("value",))) for name in ("clicks", "views"))
@@ -217,11 +217,11 @@ TABLES = ("panes/stream", "latest/stream", "late/stream", "quarantine/records", 
 
 
 class Killed(BaseException):
-    """The process ended here."""
+    """The process was killed."""
 
 
 class Fuse:
-    """Kills at the n-th step that it is told of; then at the m-th after that, and so on."""
+    """Kills at the n-th step, then at the m-th step after it, and so on."""
 
     def __init__(self, steps: int, *more: int) -> None:
         self.left, self.more = steps, list(more)
@@ -234,7 +234,7 @@ class Fuse:
 
 
 class BurningTables(StreamTables):
-    """Tables between whose writes and commits the process may end."""
+    """Tables that may be killed between their writes and commits."""
 
     fuse: Fuse
 
@@ -261,7 +261,7 @@ def burning(fuse: Fuse) -> Any:
 
 
 def history() -> list[InputBatch]:
-    """Two partitions, late and broken records, ticks between them."""
+    """Batches of two partitions with late and invalid records, and ticks between them."""
 
     def record(
         partition: int, offset: int, key: str, at: int, value: int | None, error: str | None = None
@@ -283,7 +283,7 @@ def history() -> list[InputBatch]:
 
 
 def run(bench: Bench, fuse: Fuse, batches: list[InputBatch] | None = None) -> None:
-    """Hosts come one after the other, each killed when the fuse says so, until all is done."""
+    """Run the batches on successive hosts, each killed by the fuse, until all are done."""
     batches = history() if batches is None else batches
     numbers = {batch.id: spark for spark, batch in enumerate(b for b in batches if b.records)}
     epoch = 0
@@ -302,7 +302,7 @@ def run(bench: Bench, fuse: Fuse, batches: list[InputBatch] | None = None) -> No
 
 @settings(max_examples=scale_examples(15), deadline=None, suppress_health_check=list(HealthCheck))
 @given(name=st.sampled_from(sorted(PLANS)), steps=st.integers(1, 60))
-def test_a_killed_run_ends_with_the_tables_of_one_that_was_not(
+def test_a_killed_run_gives_the_tables_of_an_undisturbed_run(
     tmp_path_factory: pytest.TempPathFactory, name: str, steps: int
 ) -> None:
     calm = Bench(PLANS[name], tmp_path_factory.mktemp("calm"))
@@ -314,7 +314,7 @@ def test_a_killed_run_ends_with_the_tables_of_one_that_was_not(
 
 
 @pytest.mark.parametrize("steps", [4, 9, 17])
-def test_a_killed_run_ends_so_in_an_object_store_too(
+def test_a_killed_run_in_an_object_store_gives_the_same_tables(
     tmp_path: Path, bucket: ObjectStorePath, steps: int
 ) -> None:
     plan = PLANS["two stages"]
@@ -326,7 +326,7 @@ def test_a_killed_run_ends_so_in_an_object_store_too(
     assert not (tmp_path / "killed" / "warehouse").exists()
 
 
-def test_the_accounts_of_each_batch_add_up(tmp_path: Path) -> None:
+def test_the_ledger_of_each_batch_is_balanced(tmp_path: Path) -> None:
     bench = Bench(PLAN, tmp_path)
     run(bench, Fuse(-1))
     ledger = bench.rows("ledger/stream")
@@ -355,7 +355,7 @@ def test_a_fenced_host_writes_nothing_more(tmp_path: Path) -> None:
     assert new.last_outcome.epoch == 2
 
 
-def test_a_host_of_an_older_epoch_stops_at_an_intent_of_a_newer_one(tmp_path: Path) -> None:
+def test_a_host_stops_at_an_intent_of_a_newer_epoch(tmp_path: Path) -> None:
     bench = Bench(PLAN, tmp_path)
     first, _, third, *_ = history()
     old = bench.open(epoch=1)
@@ -367,7 +367,7 @@ def test_a_host_of_an_older_epoch_stops_at_an_intent_of_a_newer_one(tmp_path: Pa
     assert sorted(row["batch_id"] for row in bench.rows("ledger/stream")) == [0, 0, 1, 1]
 
 
-def test_a_tick_does_not_overtake_a_batch_that_was_started(tmp_path: Path) -> None:
+def test_a_tick_does_not_overtake_a_started_batch(tmp_path: Path) -> None:
     bench = Bench(PLAN, tmp_path)
     first, _, third, *_ = history()
     bench.feed(bench.open(epoch=1), first)
@@ -390,7 +390,7 @@ def test_a_tick_does_not_overtake_a_batch_that_was_started(tmp_path: Path) -> No
     assert resumed.next_due_clock() < MAX_TIMESTAMP_MS
 
 
-def test_records_that_do_not_follow_on_are_refused(tmp_path: Path) -> None:
+def test_records_with_an_offset_gap_are_refused(tmp_path: Path) -> None:
     bench = Bench(PLAN, tmp_path)
     first, _, third, fourth, *_ = history()
     engine = bench.open()

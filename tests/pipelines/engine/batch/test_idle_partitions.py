@@ -1,4 +1,4 @@
-"""Silence and the watermark: a tick comes when it has something to do, and records that wait are no silence."""
+"""Idle partitions and the watermark: when ticks are due, and partitions with unread records."""
 
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def record(offset: int, at: int, partition: int = 0) -> InputRecord:
 
 
 def ticked(engine: BatchEngine) -> list[tuple[int, int]]:
-    """Tick whenever that is due: at which clocks that was, and what the watermark was then."""
+    """Run each tick when it is due. Return the clocks, and the watermark after each."""
     found = []
     while (due := engine.next_due_clock()) != MAX_TIMESTAMP_MS:
         engine.run_tick(due)
@@ -48,7 +48,7 @@ def ticked(engine: BatchEngine) -> list[tuple[int, int]]:
     return found
 
 
-def test_windows_on_a_silent_topic_end_when_the_clock_that_the_watermark_follows_comes_to_their_end(
+def test_windows_of_an_idle_topic_end_when_the_watermark_follows_the_clock(
     bench: Bench,
 ) -> None:
     engine = bench.open()
@@ -59,14 +59,14 @@ def test_windows_on_a_silent_topic_end_when_the_clock_that_the_watermark_follows
     assert sorted(told) == [("late", True, 1), ("on_time", False, 1)]
 
 
-def test_the_clock_is_followed_once_the_last_partition_is_silent(bench: Bench) -> None:
+def test_the_watermark_follows_the_clock_when_the_last_partition_is_idle(bench: Bench) -> None:
     engine = bench.open()
     bench.feed(engine, InputBatch(0, 0, (record(0, 5_000), record(0, 7_000, partition=1))))
     bench.feed(engine, InputBatch(1, 50_000, (record(1, 8_000, partition=1),)))
     assert [clock for clock, _ in ticked(engine)] == [80_000, 2 * MINUTE + 5_000]
 
 
-def test_idleness_that_moves_nothing_schedules_no_tick(tmp_path: Path) -> None:
+def test_idleness_without_effect_schedules_no_tick(tmp_path: Path) -> None:
     bench = bench_over(WatermarkStrategy(idle_after=30_000), tmp_path)
     engine = bench.open()
     bench.feed(engine, InputBatch(0, 10_000, (record(0, 5_000),)))
@@ -74,7 +74,7 @@ def test_idleness_that_moves_nothing_schedules_no_tick(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("first", ["a tick", "records"])
-def test_where_records_may_lie_unread_silence_is_counted_from_then_on(bench: Bench, first: str) -> None:
+def test_idle_time_restarts_while_a_partition_has_unread_records(bench: Bench, first: str) -> None:
     engine = bench.open()
     bench.feed(engine, InputBatch(0, 5_000, (record(0, 5_000), record(0, 5_000, partition=1))))
     engine = bench.open(2)
@@ -91,7 +91,7 @@ def test_where_records_may_lie_unread_silence_is_counted_from_then_on(bench: Ben
     assert ticked(engine)[0][0] == HOUR + 30_000
 
 
-def test_a_repeat_of_such_a_batch_counts_from_the_same_clock(bench: Bench) -> None:
+def test_a_repeated_batch_counts_idle_time_from_the_same_clock(bench: Bench) -> None:
     engine = bench.open()
     bench.feed(engine, InputBatch(0, 5_000, (record(0, 5_000),)))
     alive = iter([True, True, False])
@@ -104,7 +104,7 @@ def test_a_repeat_of_such_a_batch_counts_from_the_same_clock(bench: Bench) -> No
     assert resumed.next_due_clock() == HOUR + 30_000
 
 
-def test_records_that_wait_in_one_partition_wake_no_other(bench: Bench) -> None:
+def test_unread_records_keep_only_their_own_partition_active(bench: Bench) -> None:
     engine = bench.open()
     bench.feed(engine, InputBatch(0, 5_000, (record(0, 5_000), record(0, 20_000, partition=1))))
     engine.run_tick(40_000, unread_partitions=["records/1"])

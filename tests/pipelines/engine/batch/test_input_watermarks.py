@@ -40,7 +40,7 @@ def plan_over(first: WatermarkStrategy, second: WatermarkStrategy) -> Plan:
 
 @settings(deadline=None)
 @given(rules, rules, batches)
-def test_it_is_the_lowest_of_what_each_input_reached(
+def test_the_watermark_is_the_lowest_of_all_inputs(
     first: WatermarkStrategy, second: WatermarkStrategy, ran: Ran
 ) -> None:
     plan = plan_over(first, second)
@@ -62,7 +62,7 @@ def test_it_is_the_lowest_of_what_each_input_reached(
         assert (-inf if value == MIN_TIMESTAMP_MS else value) == outcome.watermark
 
 
-def test_one_silent_input_holds_the_stream_where_it_is() -> None:
+def test_an_input_without_records_holds_the_watermark() -> None:
     plan = plan_over(WatermarkStrategy(), WatermarkStrategy())
     reached = StreamWatermarks(Watermark(), {})
     known = [f"{SOURCE}/0", f"{OTHER}/0"]

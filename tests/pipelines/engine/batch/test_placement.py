@@ -1,4 +1,4 @@
-"""A batch that is folded in parts elsewhere leaves what one leaves that is folded here, and so does any mixture."""
+"""A batch that is folded in remote parts gives the tables of one folded on the driver, and so does any mixture."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ from penstock.engine.tables.table_paths import list_owned_paths, list_quarantine
 
 @dataclass
 class InParts:
-    """Folds the parts one after the other, from what was sent as it would be to other processes."""
+    """Folds the parts one after the other, after a round trip as to other processes."""
 
     folded: list[int] = field(default_factory=list)
 
@@ -41,7 +41,7 @@ class InParts:
 
 @dataclass(frozen=True)
 class Turns(Placement):
-    """Sends the batches elsewhere that a test says, counted from the beginning of a host's life."""
+    """Folds these batches remotely, counted from the start of a host."""
 
     elsewhere: tuple[bool, ...] = ()
     asked: list[None] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Turns(Placement):
     elsewhere=st.lists(st.booleans(), min_size=1, max_size=6),
     steps=st.sampled_from([-1, 7, 19]),
 )
-def test_placements_may_change_with_every_batch_and_leave_the_same_tables(
+def test_changing_placements_give_the_same_tables(
     tmp_path_factory: pytest.TempPathFactory, name: str, elsewhere: list[bool], steps: int
 ) -> None:
     here = Bench(PLANS[name], tmp_path_factory.mktemp("here"))
@@ -71,7 +71,7 @@ def test_placements_may_change_with_every_batch_and_leave_the_same_tables(
     assert bool(spreader.folded) == any(elsewhere[: len(history()) * len(PLANS[name].source_stages)])
 
 
-def test_a_batch_is_folded_on_the_driver_while_it_fits(tmp_path: Path) -> None:
+def test_a_batch_that_fits_is_folded_on_the_driver(tmp_path: Path) -> None:
     spreader = InParts()
     bench = Bench(PLANS["fixed"], tmp_path, placement=Placement(1_500, spreader))
     run(bench, Fuse(-1))
@@ -91,7 +91,7 @@ def test_the_size_of_long_keys_counts(tmp_path: Path) -> None:
     assert spreader.folded == [2]
 
 
-def test_late_records_are_counted_once_where_a_partition_has_many_partials() -> None:
+def test_late_records_of_a_partition_with_many_partials_are_counted_once() -> None:
     """Partials that are on the driver have a row per key and window, and a batch of them may still run in parts."""
     columns = [["t"] * 4, [0, 0, 0, 1], [None, None, "quarantined", None], [10, 20, 1, 5], [7, 9, None, 8]]
     partials = pa.table(columns, schema=ACCOUNT_SCHEMA)

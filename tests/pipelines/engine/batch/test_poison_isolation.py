@@ -1,4 +1,4 @@
-"""Which records are blamed when a batch breaks, over batches whose bad records are known."""
+"""Which records are quarantined when a batch fails, over batches with known poison records."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,7 @@ Address = tuple[int, int]
 
 @dataclass(frozen=True)
 class Records:
-    """Records by partition and offset; a batch with a bad one breaks, and so does one with all of `together`."""
+    """Records by partition and offset. A batch fails with a poison record, or with all of `together`."""
 
     spans: tuple[OffsetRange, ...]
     bad: frozenset[Address]
@@ -110,7 +110,7 @@ def test_exactly_the_records_that_fail_alone_are_quarantined(
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=4))
-def test_halves_hold_every_record_once(lengths: list[int]) -> None:
+def test_halves_have_every_record_once(lengths: list[int]) -> None:
     spans = batch(*lengths)
     parts = [Records(half, frozenset()).addresses for half in split_ranges(spans)]
     assert sorted(address for part in parts for address in part) == sorted(
@@ -136,7 +136,7 @@ def test_a_repeated_batch_excludes_the_same_records_without_a_search(journal: Ba
     assert repeated.calls == 1
 
 
-def test_records_that_break_only_together_fail_the_batch(journal: BatchJournal) -> None:
+def test_records_that_fail_only_together_fail_the_batch(journal: BatchJournal) -> None:
     records = Records(batch(8), frozenset(), together=frozenset({(0, 11), (0, 16)}))
     with pytest.raises(ZeroDivisionError):
         isolate(PoisonIsolation(journal, "s", 5), Trials(intent(records.spans)), records)
@@ -150,7 +150,7 @@ def test_other_errors_exclude_no_record(journal: BatchJournal) -> None:
     assert trials.calls == 1
 
 
-def test_the_limit_counts_over_batches_and_stops_the_search(journal: BatchJournal) -> None:
+def test_the_limit_applies_across_batches_and_stops_the_search(journal: BatchJournal) -> None:
     guard = PoisonIsolation(journal, "s", 3)
     few = Records(batch(10), frozenset({(0, 11), (0, 12)}))
     isolate(guard, Trials(intent(few.spans, 0)), few)
@@ -165,7 +165,7 @@ def test_the_limit_counts_over_batches_and_stops_the_search(journal: BatchJourna
     assert journal.read_excluded(1) == []
 
 
-def test_without_a_limit_nothing_is_tried(journal: BatchJournal) -> None:
+def test_without_a_limit_there_is_no_search(journal: BatchJournal) -> None:
     records = Records(batch(10), frozenset({(0, 11)}))
     trials = Trials(intent(records.spans))
     with pytest.raises(ZeroDivisionError):
@@ -173,7 +173,7 @@ def test_without_a_limit_nothing_is_tried(journal: BatchJournal) -> None:
     assert trials.calls == 1
 
 
-def test_replayed_records_are_excluded_and_recorded_and_are_no_poison(
+def test_excluded_replayed_records_are_recorded_and_are_no_poison(
     tmp_path: Path,
 ) -> None:
     journal = BatchJournal(tmp_path)

@@ -1,4 +1,4 @@
-"""Random plans over random histories, killed at any write: a run that is resumed ends as one that was not."""
+"""Random plans over random batches: a run that is killed at any write and resumed gives the same tables."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -32,7 +32,7 @@ WRITE_RUN, WRITE_ONCE = runs.write_run, BatchJournal._write_once
 
 @contextmanager
 def burning_files(fuse: Fuse) -> Iterator[None]:
-    """Let the process end before a file of the state or the journal is written, half-way, and when it is there."""
+    """Kill the process before, during and after each write of a state or journal file."""
 
     def write_run(table: pa.Table, path: Path) -> None:
         fuse.burn()
@@ -77,7 +77,7 @@ def without_ends(batches: list[InputBatch]) -> list[InputBatch]:
     batches=histories().map(without_ends),
     kills=st.lists(st.integers(1, 60), min_size=1, max_size=3),
 )
-def test_a_run_that_is_killed_again_and_again_ends_with_the_tables_of_one_that_was_not(
+def test_a_run_that_is_killed_repeatedly_gives_the_tables_of_an_undisturbed_run(
     tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[InputBatch], kills: list[int]
 ) -> None:
     calm, killed = (Bench(plan, tmp_path_factory.mktemp(name)) for name in ("calm", "killed"))
@@ -90,7 +90,7 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_tables_of_one_that_w
     batches=histories().map(without_ends),
     kills=st.lists(st.integers(1, 80), min_size=1, max_size=3),
 )
-def test_so_does_a_run_of_any_graph_of_stages_over_two_topics(
+def test_a_killed_run_of_any_graph_over_two_topics_gives_the_same_tables(
     tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[InputBatch], kills: list[int]
 ) -> None:
     calm, killed = (GraphBench(plan, tmp_path_factory.mktemp(name)) for name in ("calm", "killed"))
@@ -98,7 +98,7 @@ def test_so_does_a_run_of_any_graph_of_stages_over_two_topics(
 
 
 def assert_ends_alike(calm: Bench, killed: Bench, batches: list[InputBatch], kills: list[int]) -> None:
-    """Run the batches in both, and kill hosts of one of them."""
+    """Run the batches on both, and kill hosts of one of them."""
     run(calm, Fuse(-1), batches)
     fuse = Fuse(*kills)
     with burning_files(fuse):

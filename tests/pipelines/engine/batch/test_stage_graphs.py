@@ -1,4 +1,4 @@
-"""Graphs of stages by watermarks of their own inputs: tables have what the reference says, row for row."""
+"""Tables of graphs of stages equal the reference, row for row."""
 
 from dataclasses import replace
 from typing import Any
@@ -26,7 +26,7 @@ rules = st.builds(
 
 @settings(max_examples=scale_examples(15), deadline=None, suppress_health_check=list(HealthCheck))
 @given(plan=graphs().filter(sound), batches=histories().map(without_ends), of_inputs=st.tuples(rules, rules))
-def test_tables_of_every_stage_have_what_the_reference_says(
+def test_tables_of_every_stage_equal_the_reference(
     tmp_path_factory: pytest.TempPathFactory,
     plan: Plan,
     batches: list[InputBatch],
@@ -60,7 +60,7 @@ ALIKE = ("kind", "timing", "pane", "batch_id")
 
 
 def said(pane: Pane) -> tuple[Any, ...]:
-    """A pane of the reference as a row."""
+    """Return a pane of the reference as a row."""
     return (
         *pane.key,
         *(value for _, value in pane.values),

@@ -1,4 +1,4 @@
-"""What a stream keeps is seen from outside as the engine knows it, at any batch that its journal reaches."""
+"""The state of a stream is inspected as the engine has it, at any retained batch."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,7 @@ def test_each_open_window_is_in_the_state_once(tmp_path: Path) -> None:
     assert select_key_rows(read_state_at(directory, 2)["stream"], {"key": "b"}).num_rows == 1
 
 
-def test_every_stage_is_there_and_packed_state_can_be_read(tmp_path: Path) -> None:
+def test_every_stage_is_listed_and_encoded_state_is_decoded(tmp_path: Path) -> None:
     chained, remembering = (Bench(PLANS[name], tmp_path / name) for name in ("two stages", "remembering"))
     for bench in (chained, remembering):
         run(bench, Fuse(-1))
@@ -81,7 +81,7 @@ def test_a_batch_that_is_not_retained_is_refused(tmp_path: Path) -> None:
             select_key_rows(kept, {name: "red"})
 
 
-def test_a_key_is_known_by_its_value_however_it_is_written() -> None:
+def test_a_key_is_found_by_its_value_in_any_form() -> None:
     rows = pa.table({"number": [7, 8, None], "share": [1.0, 0.5, None], "yes": [True, False, None]})
     for key in (
         {"number": "07"},

@@ -1,6 +1,6 @@
-"""A host that was stopped, taken over and woken again changes nothing of what its successor decided.
+"""A host that was suspended and taken over changes nothing that its successor committed.
 
-What the host that lost computed is not what its successor did: so whatever it replaces can be seen.
+Both hosts compute different values, so a replaced row would be visible.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.pipelines.engine.batch.interrupted_writer import HalfAFile
+from tests.pipelines.engine.batch.interrupted_writer import InterruptedWriter
 from tests.pipelines.engine.batch.stream_bench import Bench
 from tests.pipelines.engine.batch.test_crashes import IN_ORDER, PLANS, history, plan_over
 
@@ -37,7 +37,7 @@ from penstock.stream import after_count, fixed, repeatedly
 
 SHOWN_AT_ONCE = replace(IN_ORDER, window=fixed(10), trigger=repeatedly(after_count(1)), lateness=20)
 PLAN = plan_over(replace(SHOWN_AT_ONCE, accumulation="retracting"))
-"""Every batch with records shows panes."""
+"""Every batch with records emits panes."""
 
 FIRST, _, SECOND, THIRD, LATE, LAST = history()
 BATCHES = [
@@ -51,7 +51,7 @@ TABLES = [*list_owned_paths(PLAN), *list_quarantine_paths(PLAN)]
 
 
 class StoppedTables(StreamTables):
-    """Tables of a host that is stopped when it is about to write; `meanwhile` is what happens until it wakes."""
+    """Tables of a host that is suspended before it writes. `meanwhile` runs during the suspension."""
 
     meanwhile: Callable[[], None]
 
@@ -70,7 +70,7 @@ def stopped(meanwhile: Callable[[], None]) -> Any:
 
 
 def other_values(batch: InputBatch) -> InputBatch:
-    """The same records, of which another run made something else."""
+    """Return the same records with other values."""
     records = [replace(each, fields={**each.fields, "value": 1_000}) for each in batch.records]
     return InputBatch(batch.id, batch.clock, tuple(records))
 
@@ -92,7 +92,7 @@ class TakenOver:
         return self.bench.open(epoch=1, holds=lambda: self.held, tables=tables)
 
     def take_over(self) -> None:
-        """Another host does the batch that the first one is in."""
+        """Let another host run the batch that the first one is in."""
         if self.new is None and self.bench.told:
             self.held = False
             self.new = self.bench.open(epoch=2)
@@ -100,12 +100,12 @@ class TakenOver:
                 self.bench.feed(self.new, batch)
 
     def wake(self, old: BatchEngine) -> None:
-        """The first host goes on with its batch, and finds out."""
+        """Resume the first host, which must be fenced."""
         with pytest.raises(WriterFencedError, match="another host took it over"):
             self.bench.feed(old, other_values(BATCHES[1]))
 
     def go_on(self) -> None:
-        """A third host finishes what is left: it opens every file of the state anew."""
+        """Let a third host run the remaining batches from the stored state."""
         third = self.bench.open(epoch=3)
         for batch in BATCHES[self.done :]:
             self.bench.feed(third, batch)
@@ -124,7 +124,7 @@ def undisturbed(folder: Path, plan: Plan = PLAN) -> Mapping[str, Any]:
 
 @pytest.mark.parametrize("done", [1, 3])
 @pytest.mark.parametrize("name", ["at once", "sessions", "by count"])
-def test_a_host_that_slept_before_it_wrote_replaces_nothing(tmp_path: Path, name: str, done: int) -> None:
+def test_a_host_suspended_before_writing_replaces_nothing(tmp_path: Path, name: str, done: int) -> None:
     plan = PLAN if name == "at once" else PLANS[name]
     stream = TakenOver(tmp_path / "stream", plan, done)
     old = stream.old(stream.take_over)
@@ -135,13 +135,13 @@ def test_a_host_that_slept_before_it_wrote_replaces_nothing(tmp_path: Path, name
 
 
 @pytest.mark.parametrize("nth", range(1, 5))
-def test_a_host_that_slept_in_the_middle_of_a_file_spoils_none(
+def test_a_host_suspended_in_the_middle_of_a_file_damages_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nth: int
 ) -> None:
     stream = TakenOver(tmp_path / "stream")
     old = stream.old()
     stream.bench.feed(old, BATCHES[0])
-    monkeypatch.setattr(files_of_places, "pq", HalfAFile(nth, stream.take_over))
+    monkeypatch.setattr(files_of_places, "pq", InterruptedWriter(nth, stream.take_over))
     stream.wake(old)
     monkeypatch.undo()
     assert stream.new is not None, "it never came to that file"
@@ -160,7 +160,7 @@ def test_a_host_checks_its_lease_after_computing_and_before_writing(tmp_path: Pa
 
 
 def slow_reading(stream: TakenOver) -> Any:
-    """Records that take so long to read that the lease is over by then."""
+    """Return an input that is read until the lease has expired."""
 
     def reading(batch: InputBatch, clock: int) -> BatchInput:
         stream.held = False
@@ -170,11 +170,11 @@ def slow_reading(stream: TakenOver) -> Any:
 
 
 def files(folder: Path) -> set[Path]:
-    """Every file of a stream and its tables."""
+    """Return every file of a stream and its tables."""
     return {path for path in folder.rglob("*") if path.is_file() and "_delta_log" not in path.parts}
 
 
-def test_a_host_that_slept_while_it_pruned_removes_nothing_of_its_successor(
+def test_a_host_suspended_while_pruning_removes_no_file_of_its_successor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(history_pruning, "RETAINED_BATCHES", 2)
@@ -216,7 +216,7 @@ def test_files_of_a_fenced_host_are_pruned(tmp_path: Path, monkeypatch: pytest.M
     assert stream.rows() == rows == undisturbed(tmp_path / "calm")
 
 
-def test_a_reader_of_the_journal_disturbs_no_running_batch(tmp_path: Path) -> None:
+def test_reading_the_journal_does_not_disturb_a_batch(tmp_path: Path) -> None:
     bench = Bench(PLAN, tmp_path)
     bench.feed(bench.open(), BATCHES[0])
     store_plan(tmp_path / "stream", PLAN)
@@ -255,7 +255,7 @@ class Full:
 
 
 @pytest.mark.parametrize("nth", range(1, 5))
-def test_a_batch_that_cannot_be_written_leaves_nothing_of_its_rows(
+def test_a_failed_table_write_leaves_no_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nth: int
 ) -> None:
     bench = Bench(PLAN, tmp_path / "stream")
@@ -271,9 +271,7 @@ def test_a_batch_that_cannot_be_written_leaves_nothing_of_its_rows(
     assert {table: bench.rows(table) for table in TABLES} == undisturbed(tmp_path / "calm")
 
 
-def test_a_state_that_cannot_be_written_leaves_nothing_of_the_rows_either(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_state_write_leaves_no_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench(PLAN, tmp_path)
     bench.feed(bench.open(), BATCHES[0])
     before = files(tmp_path)

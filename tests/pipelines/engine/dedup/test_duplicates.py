@@ -1,4 +1,4 @@
-"""Repeats are set aside as the reference sets them aside, whatever is killed; what was remembered goes in time."""
+"""Duplicates are dropped as in the reference, also after kills, and ids expire."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -52,7 +52,7 @@ TABLES = ("panes/stream", "latest/stream", "late/stream", "quarantine/records", 
 
 @dataclass(frozen=True)
 class IdentifiedReading(StoredReading):
-    """Records of a batch that can be told from repeats."""
+    """The input of a batch with record ids."""
 
     again: frozenset[tuple[int, int]] = frozenset()
     rule: Deduplication = RULE
@@ -98,7 +98,7 @@ class IdentifiedReading(StoredReading):
 
 
 class RememberingBench(Bench):
-    """A stream that sets repeats aside."""
+    """A stream with deduplication."""
 
     rule: Deduplication = RULE
 
@@ -112,7 +112,7 @@ class RememberingBench(Bench):
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[InputBatch]:
-    """Batches of records of which many have the same id, some have none, and some are no good."""
+    """Batches with duplicates, records without an id, and invalid records."""
     offsets = [0, 0]
     batches = []
     time = 0
@@ -135,7 +135,7 @@ def histories(draw: st.DrawFn) -> list[InputBatch]:
 
 
 def run(bench: Bench, batches: Sequence[InputBatch], fuse: Fuse) -> None:
-    """Hosts come one after the other, each killed when the fuse says so, until all is done."""
+    """Run the batches on successive hosts, each killed by the fuse, until all are done."""
     epoch = 0
     while True:
         epoch += 1
@@ -150,7 +150,7 @@ def run(bench: Bench, batches: Sequence[InputBatch], fuse: Fuse) -> None:
 
 
 def expected(batches: Sequence[InputBatch]) -> tuple[list[Any], list[Any]]:
-    """Accounts and panes by the reference."""
+    """Return the accounts and panes of the reference."""
     evaluator = Evaluator(PLAN)
     outcomes = [evaluator.run(batch) for batch in batches]
     ledger = [
@@ -167,7 +167,7 @@ def expected(batches: Sequence[InputBatch]) -> tuple[list[Any], list[Any]]:
 
 
 def told(bench: Bench) -> tuple[list[Any], list[Any]]:
-    """The same from the tables."""
+    """Return the accounts and panes in the tables."""
     counts = ("batch_id", "partition", "read", "folded", "late", "quarantined", "duplicate")
     ledger = [tuple(row[name] for name in counts) for row in bench.rows("ledger/stream")]
     panes = [

@@ -49,7 +49,7 @@ def test_a_condition_is_read(text: str, meant: Predicate) -> None:
 @pytest.mark.parametrize(
     "text", ["", "a =", "= 3", "a = b", "(a = 1", "a = 1)", "a is 3", "a = 1 b = 2", "a ; b", "and"]
 )
-def test_what_is_no_condition_is_refused(text: str) -> None:
+def test_an_invalid_condition_is_refused(text: str) -> None:
     with pytest.raises(DefinitionError, match="Write a condition"):
         parse_condition(text, "field")
 
@@ -76,15 +76,13 @@ records = st.fixed_dictionaries(
 
 @settings(deadline=None)
 @given(predicates, records)
-def test_the_sql_of_a_condition_is_as_true_as_the_condition(
-    predicate: Predicate, record: dict[str, Any]
-) -> None:
+def test_the_sql_of_a_condition_equals_its_evaluation(predicate: Predicate, record: dict[str, Any]) -> None:
     sql = predicate_sql(predicate).replace("`", '"').replace("\\'", "''")
     row = "SELECT CAST($a AS BIGINT) AS a, CAST($b AS BIGINT) AS b, CAST($t AS VARCHAR) AS t"
     ((answer,),) = duckdb.execute(f"SELECT {sql} FROM ({row})", record).fetchall()
     assert evaluate_predicate(record, predicate) == answer
 
 
-def test_what_looks_like_a_variable_of_spark_stays_a_text() -> None:
+def test_text_like_a_spark_variable_is_not_substituted() -> None:
     assert predicate_sql(Comparison("t", "=", "${env:HOME}")).endswith(r"'\u0024{env:HOME}'")
     assert predicate_sql(Comparison("t", "=", "5 $")).endswith("'5 $'")

@@ -1,4 +1,4 @@
-"""Durations as people write them."""
+"""Parsing of durations."""
 
 from datetime import timedelta
 from typing import Any
@@ -32,12 +32,12 @@ def test_a_duration_is_read(written: Any, meant: int) -> None:
 @pytest.mark.parametrize(
     "wrong", ["", "soon", "10", "-1 second", "1 foo", "1 second ago", "0.1 ms", -5, True, None, 1.5]
 )
-def test_what_is_no_duration_is_refused(wrong: Any) -> None:
+def test_an_invalid_duration_is_refused(wrong: Any) -> None:
     with pytest.raises(DefinitionError, match=r"Write a number and a unit|0 or more"):
         to_milliseconds(wrong, "field")
 
 
-def test_delays_that_another_engine_accepts_mean_the_same_here_where_they_have_a_fixed_length() -> None:
+def test_spark_delays_of_fixed_length_are_parsed_alike() -> None:
     table = load_recorded_document("spark/spark_watermark.json")["delay_threshold_table"]
     for row in table["valid"]:
         for text in row["texts"]:

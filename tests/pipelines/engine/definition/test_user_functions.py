@@ -1,4 +1,4 @@
-"""One's own functions and combiners in a plan: known by name and by what they do."""
+"""User functions and combiners in a plan: references by name, and fingerprints of their code."""
 
 import subprocess
 import sys
@@ -51,7 +51,7 @@ def helped(frame: Any) -> Any:
     return frame.where(1)
 
 
-def otherwise_helped(frame: Any) -> Any:
+def helped_by_another(frame: Any) -> Any:
     return frame.where(2)
 
 
@@ -60,7 +60,7 @@ def recursive(frame: Any) -> Any:
 
 
 class Caller:
-    """Something that is called like a function."""
+    """A callable object."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -76,7 +76,7 @@ def drop_nothing(frame: Any) -> Any:
     return frame
 
 
-def test_a_function_is_found_again_by_its_name() -> None:
+def test_a_function_is_resolved_by_its_name() -> None:
     pipeline = read("sensors").apply(drop_nothing).aggregate(n=combine(Product(), "temperature"))
     plan = pipeline.window(fixed("1 minute")).write("t").plan
     again = plan_from_dict(plan_to_dict(plan))
@@ -99,7 +99,7 @@ def test_code_that_changed_since_the_plan_was_stored_is_refused() -> None:
         replace(combiner_ref(Product(2.0)), combiner=None).resolve()
 
 
-def test_a_lambda_cannot_be_found_again_and_the_error_says_what_to_do() -> None:
+def test_a_lambda_is_refused_with_the_fix() -> None:
     found = function_ref(lambda frame: frame)
     assert found.resolve() is found.function
     stored = type(found)(found.name, found.fingerprint)
@@ -107,7 +107,7 @@ def test_a_lambda_cannot_be_found_again_and_the_error_says_what_to_do() -> None:
         stored.resolve()
 
 
-def test_a_fingerprint_tells_what_a_function_does() -> None:
+def test_a_fingerprint_covers_the_code_of_a_function() -> None:
     limit = 3
     other = 4
     prints = [
@@ -130,14 +130,14 @@ def test_a_fingerprint_tells_what_a_function_does() -> None:
             lambda frame: frame.where(LIMIT),
             lambda frame: frame.where(len),
             lambda frame: helped(frame.alias("x")),
-            lambda frame: otherwise_helped(frame.alias("x")),
+            lambda frame: helped_by_another(frame.alias("x")),
             recursive,
         )
     ]
     assert len(set(prints)) == len(prints)
 
 
-def test_a_fingerprint_does_not_depend_on_where_a_function_is_written() -> None:
+def test_a_fingerprint_does_not_depend_on_the_position_in_the_file() -> None:
     one = function_ref(lambda frame: frame.where("a > 1"))
 
     # the same again, further down
@@ -151,7 +151,7 @@ def test_a_changed_constant_of_the_module_changes_the_fingerprint(monkeypatch: p
     assert function_ref(lambda frame: frame.where(LIMIT)).fingerprint != before
 
 
-def test_a_version_stands_for_the_code() -> None:
+def test_a_version_replaces_the_code_in_the_fingerprint() -> None:
     one = function_ref(lambda frame: frame, version="1")
     two = function_ref(lambda frame: frame.cache(), version="1")
     assert one.fingerprint == two.fingerprint == "version:1"
@@ -187,7 +187,7 @@ def test_the_settings_of_a_combiner_are_part_of_its_fingerprint() -> None:
     assert fingerprint(plans[0]) == fingerprint(plans[1]) != fingerprint(plans[2])
 
 
-def test_the_reference_runs_a_combiner_of_ones_own() -> None:
+def test_the_reference_runs_a_user_combiner() -> None:
     pipeline = read("sensors").key("device").aggregate(n=combine(Product(10.0), "temperature"))
     plan = pipeline.window(fixed("1 minute")).write("t").plan
     records = [

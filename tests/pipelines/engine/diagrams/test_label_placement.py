@@ -1,4 +1,4 @@
-"""What panes say stands clear of the watermark and of one another; a legend names what is there."""
+"""Labels of panes do not overlap the watermark or each other, and the legend names the drawn kinds."""
 
 import re
 from pathlib import Path
@@ -52,7 +52,7 @@ def legend_of(drawn: str) -> set[str]:
     return {bar.get("class", "") for bar in bars}
 
 
-def test_what_a_dot_says_is_written_off_the_watermark() -> None:
+def test_the_label_of_a_dot_avoids_the_watermark() -> None:
     dots = [DrawnPane(at - 4_000, at - 4_000, at, "on_time", f"spike at {at}") for at in BATCHES[3::3]]
     drawn = render_pane_diagram(scene(*dots))
     found, way = labels_of(drawn), watermark_of(drawn)
@@ -60,7 +60,7 @@ def test_what_a_dot_says_is_written_off_the_watermark() -> None:
     assert not [said for said, label in found if label.is_crossed_by(way)]
 
 
-def test_what_a_bar_says_stands_in_the_middle_of_its_window() -> None:
+def test_the_label_of_a_bar_is_in_the_middle_of_its_window() -> None:
     window = DrawnPane(30_000, 90_000, 70_000, "early", "twelve")
     drawn = render_pane_diagram(scene(window))
     ((_, label),) = labels_of(drawn)
@@ -72,7 +72,7 @@ def test_what_a_bar_says_stands_in_the_middle_of_its_window() -> None:
     assert label.middle == pytest.approx(float(bar.get("x", "0")) + float(bar.get("width", "0")) / 2, abs=0.1)
 
 
-def test_what_a_bar_says_stands_aside_where_the_watermark_crosses_its_middle() -> None:
+def test_the_label_of_a_bar_moves_aside_from_the_watermark() -> None:
     window = DrawnPane(37_000, 97_000, 70_000, "early", "twelve")
     drawn = render_pane_diagram(scene(window))
     ((_, label),) = labels_of(drawn)
@@ -84,7 +84,7 @@ def test_what_a_bar_says_stands_aside_where_the_watermark_crosses_its_middle() -
     assert label.baseline < y
 
 
-def test_what_a_bar_says_stands_below_it_where_another_is_close_above() -> None:
+def test_the_label_of_a_bar_is_below_it_under_a_close_bar() -> None:
     panes = [DrawnPane(10_000, 50_000, at, kind, "7") for at, kind in ((60_000, "early"), (62_000, "late"))]
     drawn = render_pane_diagram(scene(*panes))
     below, above = sorted((label for _, label in labels_of(drawn)), key=lambda label: -label.baseline)
@@ -93,12 +93,12 @@ def test_what_a_bar_says_stands_below_it_where_another_is_close_above() -> None:
     )
 
 
-def test_what_a_dot_says_stays_above_the_axis() -> None:
+def test_the_label_of_a_dot_stays_above_the_axis() -> None:
     ((_, label),) = labels_of(render_pane_diagram(scene(DrawnPane(0, 0, 500, "on_time", "first"))))
     assert label.baseline < PICTURE_HEIGHT - MARGIN_BOTTOM
 
 
-def test_what_finds_no_room_is_not_written_over_another() -> None:
+def test_a_label_without_room_is_left_out() -> None:
     drawn = render_pane_diagram(
         scene(*(DrawnPane(60_000, 60_000, 60_000, "late", f"number {n}") for n in range(9)))
     )
@@ -108,13 +108,13 @@ def test_what_finds_no_room_is_not_written_over_another() -> None:
 
 
 @pytest.mark.parametrize("timing", TIMING_LABELS)
-def test_a_legend_names_the_kinds_that_are_there(timing: str) -> None:
+def test_a_legend_names_the_drawn_kinds(timing: str) -> None:
     assert legend_of(render_pane_diagram(scene(DrawnPane(0, 30_000, 40_000, timing, "3")))) == {timing}
     assert legend_of(render_pane_diagram(scene())) == set()
 
 
 @pytest.mark.parametrize("name", catalog.pipeline_names())
-def test_the_legend_of_a_picture_of_the_gallery_names_what_it_shows(name: str) -> None:
+def test_the_legend_of_a_gallery_picture_names_its_kinds(name: str) -> None:
     drawn = (GALLERY / f"{name}.svg").read_text("utf-8")
     marks = [shape for shape in ET.fromstring(drawn).iter() if shape.get("class") in TIMING_LABELS]
     shown = {shape.get("class", "") for shape in marks if shape.get("y") != "46"}
@@ -122,14 +122,14 @@ def test_the_legend_of_a_picture_of_the_gallery_names_what_it_shows(name: str) -
 
 
 @pytest.mark.parametrize("name", ["activity", "device_and_site", "sensor_minute", "word_count"])
-def test_values_of_the_gallery_are_written_off_the_watermark(name: str) -> None:
+def test_value_labels_of_the_gallery_avoid_the_watermark(name: str) -> None:
     drawn = (GALLERY / f"{name}.svg").read_text("utf-8")
     found, way = labels_of(drawn), watermark_of(drawn)
     assert len(found) > 10
     assert not [said for said, label in found if label.is_crossed_by(way)]
 
 
-def test_trends_of_the_gallery_are_written_off_the_watermark() -> None:
+def test_trend_labels_of_the_gallery_avoid_the_watermark() -> None:
     drawn = (GALLERY / "zeitgeist.svg").read_text("utf-8")
     found, way = labels_of(drawn), watermark_of(drawn)
     assert len(found) == 5

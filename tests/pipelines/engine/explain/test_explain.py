@@ -1,4 +1,4 @@
-"""A plan is explained in words, whatever it is."""
+"""The explanation of plans as text, JSON and diagrams."""
 
 import json
 from pathlib import Path
@@ -47,13 +47,13 @@ CORRECTIONS = (
 ).plan
 
 
-def test_the_four_questions_the_plan_and_the_state_are_told_in_order() -> None:
+def test_the_questions_the_plan_and_the_state_are_explained_in_order() -> None:
     expected = (Path(__file__).parent / "sensor_corrections.txt").read_text(encoding="utf-8")
     told = explain(CORRECTIONS).as_text().replace(f"  (fingerprint {fingerprint(CORRECTIONS)[:12]})", "")
     assert told == expected
 
 
-def test_what_runs_the_plan_is_told_where_an_engine_says_so() -> None:
+def test_the_physical_plan_is_shown_when_it_is_given() -> None:
     running = (PhysicalOperator("fold", "driver", 1, "folds partials with the state"),)
     told = explain(CORRECTIONS, running)
     assert "fold: folds partials with the state (driver, 1 task)" in told.as_text()
@@ -62,7 +62,7 @@ def test_what_runs_the_plan_is_told_where_an_engine_says_so() -> None:
     ]
 
 
-def test_the_words_of_the_field_are_told_of_a_plan_that_runs() -> None:
+def test_the_terms_of_other_systems_are_named() -> None:
     running = (
         PhysicalOperator("read sensors", "executors", 3, "parses"),
         PhysicalOperator("fold", "driver", 1, "folds"),
@@ -86,7 +86,7 @@ def test_every_plan_can_be_explained_as_text_and_as_json(plan: Plan) -> None:
     assert plan_from_dict(document["plan"]) == plan
 
 
-def test_a_graph_of_stages_is_drawn_with_what_lies_between_them() -> None:
+def test_a_graph_of_stages_is_drawn_with_its_edges() -> None:
     minute = (
         read("sensors").key("device").aggregate(readings=count()).window(fixed("1 minute"))
         .accumulation("retracting").write("minute")
@@ -107,7 +107,7 @@ def test_a_graph_of_stages_is_drawn_with_what_lies_between_them() -> None:
     )
 
 
-def test_what_a_picture_would_take_for_its_own_is_spelt() -> None:
+def test_special_characters_of_a_diagram_are_escaped() -> None:
     hot = (
         read("sensors")
         .sql("SELECT * FROM input WHERE temperature<humidity AND site = '#1'")
@@ -118,14 +118,14 @@ def test_what_a_picture_would_take_for_its_own_is_spelt() -> None:
     assert "`humidity` #gt; 3" in drawn
 
 
-def test_a_join_is_told_with_its_kind_and_all_that_it_keeps() -> None:
+def test_a_join_is_explained_with_its_kind_and_state() -> None:
     joined = join(read("impressions"), read("ad-clicks"), by="id", how="left", take={"at": "impressions.at"})
     told = explain(joined.window(fixed("10 minutes")).write("seen", mode="log").plan).as_text()
     assert "Per id, the left join of impressions and ad-clicks:" in told
     assert "left (every record, with the fields that the join returns)" in told
 
 
-def test_rows_of_a_join_without_windows_are_shown_and_late_as_they_are() -> None:
+def test_emission_and_lateness_of_an_unwindowed_join_are_explained() -> None:
     newest = join(
         read("cards"), read("card-limits"), by="card", how="left", take={"most": "card-limits.most"}
     )
@@ -138,7 +138,7 @@ def test_rows_of_a_join_without_windows_are_shown_and_late_as_they_are() -> None
     assert "correct a window" not in told
 
 
-def test_a_window_that_closes_at_its_end_or_has_none_is_told_as_what_it_is() -> None:
+def test_the_end_of_a_window_is_explained() -> None:
     counted = read("sensors").key("device").aggregate(n=count())
     at_end = explain(counted.window(fixed("1 minute")).write("t").plan).as_text()
     assert "When the watermark passes the end of the window.\n" in at_end
@@ -156,7 +156,7 @@ def test_a_window_that_closes_at_its_end_or_has_none_is_told_as_what_it_is() -> 
     assert both.count("kept until the input ends") == 2
 
 
-def test_functions_are_told_with_the_order_in_which_they_get_records() -> None:
+def test_the_record_order_of_functions_is_explained() -> None:
     def told(order: str) -> str:
         stage = read("sensors").key("device").stateful(alarm, state=Alarm, returns=RETURNS, order=order)
         plan = stage.write("t", mode="log").plan
@@ -168,12 +168,12 @@ def test_functions_are_told_with_the_order_in_which_they_get_records() -> None:
     assert "arrival order" not in told("event_time")
 
 
-def test_rows_stand_by_themselves() -> None:
+def test_single_rows_are_explained() -> None:
     told = explain(read("sensors").rows({"site": "STRING"}).write("t", mode="log").plan).as_text()
     assert "No windows: each record is a row of its own." in told
 
 
-def test_what_runs_a_graph_is_drawn_beside_it() -> None:
+def test_the_physical_plan_is_drawn_beside_a_graph() -> None:
     running = (
         PhysicalOperator("read sensors", "executors", 3, "parses"),
         PhysicalOperator("fold", "driver", 1, "folds"),
@@ -189,7 +189,7 @@ def test_what_runs_a_graph_is_drawn_beside_it() -> None:
     )
 
 
-def test_both_sides_of_a_topic_of_panes_are_told() -> None:
+def test_publisher_and_reader_of_panes_are_explained() -> None:
     minute = read("sensors").key("device").aggregate(readings=count()).window(fixed("1 minute"))
     writer = minute.accumulation("retracting").publish("minutes").to_plan("minute")
     assert "publish every pane as a change to topic minutes" in explain(writer).as_text()
@@ -211,14 +211,14 @@ def test_every_plan_is_drawn(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize("window", [tumbling(records(5)), sliding_by(evict=records(5), trigger=records(1))])
-def test_what_stays_of_a_key_in_record_order_is_told(window: Window) -> None:
+def test_the_state_of_a_key_in_record_order_is_explained(window: Window) -> None:
     told = explain(
         read("sensors").key("device").aggregate(n=count()).window(window).write("t").plan
     ).as_text()
     assert "the window counter of each key is kept until the stream is dropped" in told
 
 
-def test_what_panes_come_to_is_not_called_approximate() -> None:
+def test_aggregates_of_panes_are_not_called_approximate() -> None:
     minute = read("sensors").key("device").aggregate(hot=max_("temperature")).window(fixed("1 minute"))
     hot = {"hot": quantiles("hot", 0.5), "sorts": distinct("hot", exact=False)}
     told = explain(minute.write("minute").then().aggregate(**hot).write("hour").plan).as_text()
@@ -226,7 +226,7 @@ def test_what_panes_come_to_is_not_called_approximate() -> None:
     assert "sorts: number of distinct hot\n" in told
 
 
-def test_each_table_of_a_function_is_told_with_what_is_sent_to_it() -> None:
+def test_each_output_table_of_a_function_is_explained() -> None:
     told = {"since": "BIGINT"}
     alarms = read("sensors").key("device").stateful(alarm, state=Alarm, returns=told, outputs={"cold": told})
     plan = alarms.write("hot", mode="log").write("cool", mode="log", output="cold").plan

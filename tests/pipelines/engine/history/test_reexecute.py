@@ -1,4 +1,4 @@
-"""Which recorded batches share a job when they are run again."""
+"""Which recorded batches share a job when they are re-executed."""
 
 from dataclasses import replace
 from itertools import count
@@ -35,13 +35,13 @@ def test_batches_share_a_job_up_to_as_many_records_as_it_may_hold() -> None:
     assert numbers([]) == []
 
 
-def test_ticks_share_with_whatever_is_around_them() -> None:
+def test_ticks_share_the_job_of_their_neighbours() -> None:
     assert numbers(
         [BatchToReexecute(1), batch(0, 5, {"a": 1}), BatchToReexecute(2), batch(5, 6, {"a": 1})]
     ) == [[0, 1, 2, 3]]
 
 
-def test_batches_that_saw_other_versions_of_a_table_do_not_share() -> None:
+def test_batches_with_different_lookup_versions_do_not_share_a_job() -> None:
     assert numbers([batch(0, 5, {"a": 1}), BatchToReexecute(2), batch(5, 6, {"a": 2})]) == [[0, 1], [2]]
 
 

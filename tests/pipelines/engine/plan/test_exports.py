@@ -1,4 +1,4 @@
-"""The words of a plan and of its neighbours are pinned: what others build on does not go by accident."""
+"""The public names of the plan and its neighbours are pinned, so that none is removed by accident."""
 
 import json
 from importlib import import_module
@@ -10,7 +10,7 @@ PINNED = json.loads((Path(__file__).parent / "exports.json").read_text(encoding=
 
 
 @pytest.mark.parametrize("package", PINNED)
-def test_what_a_package_offers_is_pinned(package: str) -> None:
+def test_the_exports_of_a_package_are_pinned(package: str) -> None:
     module = import_module(f"penstock.{package}")
     assert sorted(module.__all__) == PINNED[package]
     assert all(hasattr(module, name) for name in module.__all__)

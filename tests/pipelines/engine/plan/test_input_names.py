@@ -1,4 +1,4 @@
-"""A record says its topic: who asks for the records of one input must call it as its topic is called."""
+"""Records carry their topic, so an input that a plan refers to must have the name of its topic."""
 
 from dataclasses import replace
 
@@ -24,8 +24,8 @@ JOINED = (
 )
 
 
-def called(plan: Plan, name: str) -> Plan:
-    """The same plan with another name for its first input, wherever it speaks of it."""
+def rename_input(plan: Plan, name: str) -> Plan:
+    """Return the plan with another name for its first input, wherever it is used."""
     (stage,), was = plan.stages, plan.sources[0].name
     outputs = tuple(
         replace(output, aggregate=replace(output.aggregate, input=name))
@@ -44,19 +44,19 @@ def called(plan: Plan, name: str) -> Plan:
 
 
 @pytest.mark.parametrize("plan", [ONE_SIDED, JOINED], ids=["an aggregate of one input", "a join"])
-def test_an_input_that_is_told_apart_is_called_as_its_topic(plan: Plan) -> None:
+def test_an_input_that_is_referred_to_needs_the_name_of_its_topic(plan: Plan) -> None:
     with pytest.raises(DefinitionError, match="Rename the input to clicks, here and in named"):
-        validate_plan(called(plan, "visits"))
-    assert validate_plan(called(plan, "clicks")) == plan
+        validate_plan(rename_input(plan, "visits"))
+    assert validate_plan(rename_input(plan, "clicks")) == plan
 
 
-def test_stored_records_are_of_the_input_that_they_are_read_as() -> None:
-    plan = called(ONE_SIDED, "visits")
+def test_stored_records_belong_to_the_input_that_reads_them() -> None:
+    plan = rename_input(ONE_SIDED, "visits")
     stored = replace(plan.sources[0], origin=FileOrigin("raw/clicks"))
     assert validate_plan(replace(plan, sources=(stored,))).sources == (stored,)
 
 
-def test_who_asks_for_all_records_may_call_an_input_as_he_likes() -> None:
+def test_an_input_that_is_not_referred_to_may_have_any_name() -> None:
     plan = read("clicks").aggregate(n=count()).window(fixed("1 hour")).write("t").named("named").plan
-    other = called(plan, "visits")
+    other = rename_input(plan, "visits")
     assert validate_plan(other).sources[0].origin == TopicOrigin("clicks")

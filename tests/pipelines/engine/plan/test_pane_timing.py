@@ -1,4 +1,4 @@
-"""Tables get every window, and whole: where a definition leaves that open it is completed, or refused."""
+"""Tables of final panes get every complete window: the definition is completed, or refused."""
 
 from dataclasses import replace
 from typing import Any
@@ -46,7 +46,7 @@ PER_MINUTE = COUNTED.window(fixed("1 minute"))
 
 
 def run(stage: Stage, history: list[InputBatch]) -> list[EvaluatedBatch]:
-    """What a stage says of a history, and at its end."""
+    """Return the panes of a stage over the batches, and at the end of the input."""
     evaluator = Evaluator(Plan("plan", (SOURCE,), (stage,)))
     going = [batch for batch in history if not batch.is_last]
     return [
@@ -55,7 +55,7 @@ def run(stage: Stage, history: list[InputBatch]) -> list[EvaluatedBatch]:
 
 
 def held(outcomes: list[EvaluatedBatch], history: list[InputBatch]) -> set[tuple[Any, Any]]:
-    """The windows of five that took some record."""
+    """Return the windows of size five with records."""
     refused = {row.address for outcome in outcomes for row in outcome.late}
     records = [record for batch in history for record in batch.records if record.address not in refused]
     return {(record.fields["key"], record.fields["at"] // 5 * 5) for record in records}
@@ -78,9 +78,7 @@ def test_a_table_of_final_panes_has_every_window_once(stage: Stage, history: lis
 
 @settings(deadline=None)
 @given(stages.filter(has_at_most_one_pane), histories())
-def test_a_stage_that_is_said_to_show_one_pane_of_each_window_does(
-    stage: Stage, history: list[InputBatch]
-) -> None:
+def test_a_stage_declared_with_one_pane_per_window_emits_one(stage: Stage, history: list[InputBatch]) -> None:
     stage = replace(stage, window=Fixed(5), final_pane="never", accumulation="discarding")
     panes = [(pane.key, pane.start) for pane in shown(run(stage, history))]
     assert len(panes) == len(set(panes))
@@ -102,7 +100,7 @@ def test_a_trigger_that_cannot_fire_before_the_end_never_does(
 @pytest.mark.parametrize(
     "pipeline", [PER_MINUTE, PER_MINUTE.trigger(after_watermark(early=every("5 seconds")))]
 )
-def test_a_window_that_closes_at_its_end_says_there_that_it_is_final(pipeline: Pipeline) -> None:
+def test_the_pane_of_a_window_that_closes_at_its_end_is_final(pipeline: Pipeline) -> None:
     assert pipeline.write("t", mode="final").plan.only_stage.final_pane == "never"
 
 
@@ -114,7 +112,7 @@ def test_a_window_that_closes_at_its_end_says_there_that_it_is_final(pipeline: P
         PER_MINUTE.trigger(on_time_pane="when_changed"),
     ],
 )
-def test_what_else_a_table_of_final_panes_would_lose_is_shown_when_it_closes(pipeline: Pipeline) -> None:
+def test_a_table_of_final_panes_gets_a_closing_pane(pipeline: Pipeline) -> None:
     assert pipeline.write("t").plan.only_stage.final_pane == "never"
     assert pipeline.write("t", mode="final").plan.only_stage.final_pane == "always"
 
@@ -139,21 +137,21 @@ FIRES = {
 
 
 @pytest.mark.parametrize("pipeline", NEVER_FIRES.values(), ids=NEVER_FIRES)
-def test_a_live_stream_that_never_says_anything_is_refused(pipeline: Pipeline) -> None:
+def test_a_live_stream_that_never_emits_is_refused(pipeline: Pipeline) -> None:
     with pytest.raises(DefinitionError, match="waits for the end of a window that never ends"):
         check_live_stages(pipeline.write("t").plan)
 
 
-def test_over_stored_records_a_window_without_an_end_is_shown_when_they_end() -> None:
+def test_a_bounded_run_emits_the_global_window_at_its_end() -> None:
     stored = read("sensors", files="raw/sensors").aggregate(n=count()).window(global_window())
     check_live_stages(stored.write("t").plan)
 
 
 @pytest.mark.parametrize("pipeline", FIRES.values(), ids=FIRES)
-def test_a_live_stream_that_says_something_is_not(pipeline: Pipeline) -> None:
+def test_a_live_stream_that_emits_is_accepted(pipeline: Pipeline) -> None:
     check_live_stages(pipeline.write("t").plan)
 
 
 @pytest.mark.parametrize("name", catalog.pipeline_names())
-def test_every_shipped_pipeline_can_be_live(name: str) -> None:
+def test_every_shipped_pipeline_can_run_live(name: str) -> None:
     check_live_stages(catalog.load_plan(name))

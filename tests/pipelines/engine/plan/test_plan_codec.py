@@ -1,4 +1,4 @@
-"""Plans are values: equal, stored and fingerprinted by what they say."""
+"""Plans are values: equality, storage and fingerprints depend only on their content."""
 
 import json
 from dataclasses import FrozenInstanceError, replace
@@ -19,7 +19,7 @@ from penstock.engine.windows.fixed import Fixed
 
 @settings(deadline=None)
 @given(plans())
-def test_a_plan_comes_back_from_json_as_it_was(plan: Plan) -> None:
+def test_a_plan_round_trips_through_json(plan: Plan) -> None:
     stored = json.loads(json.dumps(plan_to_dict(plan)))
     assert plan_from_dict(stored) == plan
     assert fingerprint(plan_from_dict(stored)) == fingerprint(plan)
@@ -33,7 +33,7 @@ def test_fingerprints_are_equal_exactly_when_plans_are(one: Plan, other: Plan) -
 
 @settings(deadline=None)
 @given(plans())
-def test_random_plans_are_right(plan: Plan) -> None:
+def test_random_plans_are_valid(plan: Plan) -> None:
     assert validate_plan(plan) is plan
 
 
@@ -65,7 +65,7 @@ def test_a_stored_plan_of_another_format_is_refused(change: dict[str, object], m
 
 @settings(deadline=None)
 @given(plans())
-def test_a_trigger_that_can_finish_is_refused_unless_it_may(plan: Plan) -> None:
+def test_a_trigger_that_can_finish_is_refused_unless_allowed(plan: Plan) -> None:
     strict = replace(plan, stages=(replace(plan.only_stage, may_finish=False),))
     if plan.only_stage.trigger.can_finish:
         with pytest.raises(Exception, match="may_finish"):
@@ -74,7 +74,7 @@ def test_a_trigger_that_can_finish_is_refused_unless_it_may(plan: Plan) -> None:
         assert validate_plan(strict) is strict
 
 
-def test_checks_of_an_input_are_part_of_its_plan_and_leave_others_as_they_were() -> None:
+def test_checks_of_an_input_change_only_the_fingerprint_of_its_plan() -> None:
     plan = build_plan(Fixed(60_000), Repeatedly(AfterCount(3)))
     checks = (RowCheck("known", "key IS NULL", "warn"),)
     checked = replace(plan, sources=(replace(plan.sources[0], checks=checks),))
@@ -83,7 +83,7 @@ def test_checks_of_an_input_are_part_of_its_plan_and_leave_others_as_they_were()
     assert fingerprint(checked) != fingerprint(plan)
 
 
-def test_what_refuses_records_decides_the_version_of_a_contract() -> None:
+def test_row_checks_determine_the_contract_version() -> None:
     source = build_plan(Fixed(60_000), Repeatedly(AfterCount(3))).sources[0]
     versions = {
         contract_version(replace(source, checks=(RowCheck("known", "key IS NULL", action),)))

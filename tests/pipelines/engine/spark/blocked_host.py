@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.pipelines.engine.batch.interrupted_writer import HalfAFile
+from tests.pipelines.engine.batch.interrupted_writer import InterruptedWriter
 from tests.pipelines.engine.spark.test_live_stream import build_plan
 
 from penstock.core.clock import now_ms
@@ -35,7 +35,7 @@ def main(folder: Path, bootstrap: str, topic: str, *jars: str) -> None:
         while not (folder / "gate").exists():
             time.sleep(0.05)
 
-    file_access.pq = HalfAFile(1, block_until_gate)  # type: ignore[assignment]
+    file_access.pq = InterruptedWriter(1, block_until_gate)  # type: ignore[assignment]
     spark = SparkSessionConfig(
         [Path(jar) for jar in jars], folder / "spark", driver_memory="512m", java_home=find_java().home
     )

@@ -1,4 +1,4 @@
-"""The table that holds the whole result."""
+"""A table with the complete result."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +31,7 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
     return done
 
 
-def test_the_whole_result_is_in_one_file_at_every_version(bench: Bench) -> None:
+def test_the_complete_result_is_in_one_file_at_every_version(bench: Bench) -> None:
     whole = DeltaTable(bench.folder / "warehouse" / "complete" / "stream")
     newest = whole.version()
     assert newest > 2
@@ -40,7 +40,7 @@ def test_the_whole_result_is_in_one_file_at_every_version(bench: Bench) -> None:
         assert len(whole.file_uris()) == 1
 
 
-def test_it_holds_the_newest_value_of_every_window(bench: Bench) -> None:
+def test_the_table_has_the_latest_value_of_every_window(bench: Bench) -> None:
     assert bench.rows("complete/stream") == bench.rows("latest/stream")
     assert len(bench.rows("complete/stream")) > 5
 

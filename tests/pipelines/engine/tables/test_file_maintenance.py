@@ -1,4 +1,4 @@
-"""Tables that are merged and cleaned beside their stream hold what they held, and go on to take batches."""
+"""Merging and cleaning a table beside its stream keeps its rows, and the stream can write on."""
 
 import os
 from datetime import UTC, datetime, timedelta
@@ -61,7 +61,7 @@ def latest(somewhere: StoragePath) -> LatestTable:
     return table
 
 
-def test_a_growing_table_is_merged_and_keeps_growing(log: LogTable) -> None:
+def test_a_growing_table_is_merged_and_takes_more_batches(log: LogTable) -> None:
     before = rows(log.path)
     assert merge_small_files(log.path, "s", 0) == FileMergeCounts(20, 1)
     assert (rows(log.path), files(log.path)) == (before, 1)
@@ -71,7 +71,7 @@ def test_a_growing_table_is_merged_and_keeps_growing(log: LogTable) -> None:
     assert merge_small_files(log.path, "s", 0) == FileMergeCounts()
 
 
-def test_each_stream_of_a_shared_table_keeps_files_of_its_own(log: LogTable) -> None:
+def test_streams_of_a_shared_table_keep_separate_files(log: LogTable) -> None:
     other = LogTable(log.path, PANES, "other")
     other.commit(0, other.write(panes(0, 99), 0, 0), 0)
     merge_small_files(log.path, "s", 0)
@@ -79,7 +79,7 @@ def test_each_stream_of_a_shared_table_keeps_files_of_its_own(log: LogTable) -> 
     assert names == ["other", "s"]
 
 
-def test_open_windows_are_left_alone_and_corrections_find_merged_ones(latest: LatestTable) -> None:
+def test_files_of_open_windows_are_not_merged_and_corrections_reach_merged_files(latest: LatestTable) -> None:
     before = rows(latest.path)
     decided = latest.write(panes(18, 180), 20, 20)
     assert merge_small_files(latest.path, "s", 0, NOON + 15 * MINUTE) == FileMergeCounts(15, 1)

@@ -1,4 +1,4 @@
-"""What a file says of its columns: readers that skip files by it find every row that is asked for."""
+"""Column statistics of files: readers that skip files by them find every matching row."""
 
 import json
 from math import inf, nan
@@ -28,7 +28,7 @@ BATCHES: list[list[dict[str, Any]]] = [
 @pytest.mark.parametrize(
     "asked", [("number", 7), ("number", -3), ("word", "c"), ("word", "bär"), ("share", 1.5)]
 )
-def test_readers_find_what_they_ask_for(tmp_path: Path, asked: tuple[str, Any]) -> None:
+def test_readers_find_every_matching_row(tmp_path: Path, asked: tuple[str, Any]) -> None:
     table = LogTable(tmp_path / "t", SCHEMA, "stream")
     for number, rows in enumerate(BATCHES):
         table.commit(number, table.write(pa.Table.from_pylist(rows, schema=SCHEMA), number, number), number)

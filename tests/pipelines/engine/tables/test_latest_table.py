@@ -1,4 +1,4 @@
-"""A table of newest values is, at each version, what a dictionary of windows would be; a batch rewrites little."""
+"""A table of latest values equals a dictionary of windows at each version, and a batch rewrites few files."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -85,7 +85,7 @@ GLOBAL = st.just((None, None))
 @pytest.mark.parametrize(("bounds", "span"), [(HOURS, HOUR), (SESSIONS, HOUR), (GLOBAL, None)])
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
-def test_it_holds_the_newest_value_of_each_window(
+def test_the_table_has_the_latest_value_of_each_window(
     bounds: st.SearchStrategy[tuple[int | None, int | None]], span: int | None, data: st.DataObject
 ) -> None:
     windows = st.tuples(KEYS, bounds).map(lambda told: (told[0], *told[1]))
@@ -101,7 +101,7 @@ def everybody(total: int) -> Batch:
     return {(f"k{key:04}", 0, 60): 0 for key in range(total)}
 
 
-def test_one_window_of_many_keys_lies_in_files_of_ranges_and_a_batch_rewrites_those_it_touches(
+def test_a_window_of_many_keys_is_split_by_key_range_and_a_batch_rewrites_only_changed_files(
     tmp_path: Path,
 ) -> None:
     latest = table(tmp_path)
@@ -111,7 +111,7 @@ def test_one_window_of_many_keys_lies_in_files_of_ranges_and_a_batch_rewrites_th
     assert (len(change.removes), len(change.adds), sum(file.rows for file in change.adds)) == (2, 2, 16)
 
 
-def test_young_sessions_leave_the_files_of_older_ones_alone(tmp_path: Path) -> None:
+def test_new_sessions_do_not_rewrite_files_of_older_ones(tmp_path: Path) -> None:
     latest = table(tmp_path)
     write(latest, [{("k", minute, minute + 2): 0 for minute in range(60)}])
     change = latest.write(panes({("k", 59, 61): 1, ("k", 58, 60): None}), 1, 1)
@@ -119,7 +119,7 @@ def test_young_sessions_leave_the_files_of_older_ones_alone(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("kind", ["keys", "sessions"])
-def test_windows_that_are_new_in_each_batch_leave_few_files(tmp_path: Path, kind: str) -> None:
+def test_new_windows_in_each_batch_leave_few_files(tmp_path: Path, kind: str) -> None:
     latest = table(tmp_path)
     names = [(f"k{n:04}", 0, 60) if kind == "keys" else ("k", n, 70) for n in range(60)]
     batches: list[Batch] = [{name: 0} for name in names]
@@ -128,7 +128,7 @@ def test_windows_that_are_new_in_each_batch_leave_few_files(tmp_path: Path, kind
     assert len(open_delta_table(latest.path).file_uris()) <= 8
 
 
-def test_files_of_closed_windows_are_free_to_be_merged_beside_a_window_that_began_before_they_ended(
+def test_files_of_closed_windows_can_be_merged_beside_an_overlapping_open_window(
     tmp_path: Path,
 ) -> None:
     latest = table(tmp_path, piece=1)

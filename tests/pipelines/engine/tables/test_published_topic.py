@@ -21,7 +21,7 @@ pytestmark = pytest.mark.kafka
 
 
 def published(broker: LocalBroker, topic: str, warehouse: StoragePath) -> PublishedTopic:
-    """The topic as seen by the host of one stream."""
+    """Open the topic as the host of one stream."""
     stage = replace(PLANS["fixed"].only_stage, sinks=(), topics=(ChangelogTopic(topic),))
     plan = Plan(f"stream-{topic}", PLANS["fixed"].sources, (stage,))
     (target,) = open_sinks_to_commit(

@@ -1,4 +1,4 @@
-"""A table that was looked at before its commit takes each batch once, whatever others commit in between."""
+"""A table that was refreshed before a commit takes each batch once, with concurrent commits in between."""
 
 from pathlib import Path
 
@@ -31,8 +31,8 @@ def numbers(log: LogTable) -> list[int]:
     return sorted(open_delta_table(log.path).to_pyarrow_table().column("n").to_pylist())
 
 
-def looks(log: BatchTable, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Counts, from now on, how often a table is looked at."""
+def count_refreshes(log: BatchTable, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Count the refreshes of a table from now on."""
     found: list[int] = []
     look = log._refresh
 
@@ -50,7 +50,7 @@ def test_a_commit_after_a_refresh_does_not_refresh_again(
     log = log_of(tmp_path)
     assert commit(log, 0)
     log.refresh_ahead()
-    counted = looks(log, monkeypatch)
+    counted = count_refreshes(log, monkeypatch)
     assert commit(log, 1)
     assert not counted
     log.refresh_ahead()
@@ -59,7 +59,7 @@ def test_a_commit_after_a_refresh_does_not_refresh_again(
     assert numbers(log) == [0, 1]
 
 
-def test_a_batch_that_another_host_committed_since_is_not_made_twice(somewhere: StoragePath) -> None:
+def test_a_batch_that_another_host_committed_is_not_committed_again(somewhere: StoragePath) -> None:
     ours, theirs = log_of(somewhere), log_of(somewhere)
     assert commit(ours, 0)
     ours.refresh_ahead()
@@ -70,7 +70,7 @@ def test_a_batch_that_another_host_committed_since_is_not_made_twice(somewhere: 
     assert numbers(ours) == [0, 2, 100]
 
 
-def test_what_another_stream_commits_to_the_same_table_since_stays_beside_ours(
+def test_concurrent_commits_of_another_stream_are_kept(
     somewhere: StoragePath,
 ) -> None:
     ours, theirs = log_of(somewhere), log_of(somewhere, "another")
@@ -82,7 +82,7 @@ def test_what_another_stream_commits_to_the_same_table_since_stays_beside_ours(
     assert (ours.read_last_batch(), theirs.read_last_batch()) == (1, 5)
 
 
-def test_files_that_maintenance_merged_since_disturb_no_commit(tmp_path: Path) -> None:
+def test_a_concurrent_merge_of_files_does_not_fail_a_commit(tmp_path: Path) -> None:
     log = log_of(tmp_path)
     for number in range(20):
         assert commit(log, number)
@@ -105,13 +105,13 @@ def test_after_a_failed_refresh_the_next_commit_refreshes(
         patched.setattr(DeltaTable, "update_incremental", away)
         with pytest.raises(OSError, match="does not answer"):
             log.refresh_ahead()
-    counted = looks(log, monkeypatch)
+    counted = count_refreshes(log, monkeypatch)
     assert commit(log, 1)
     assert len(counted) == 1
     assert numbers(log) == [0, 1]
 
 
-def test_a_view_from_before_is_no_reason_to_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stale_view_does_not_fail_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = log_of(tmp_path)
     assert commit(log, 0)
     log.refresh_ahead()
@@ -148,7 +148,7 @@ def test_a_table_of_latest_values_is_refreshed_once_for_each_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     latest = table(tmp_path)
-    counted = looks(latest, monkeypatch)
+    counted = count_refreshes(latest, monkeypatch)
     for number in range(3):
         rows = panes({("a", 0, 1): number})
         assert latest.commit(number, latest.write(rows, number, number), number)

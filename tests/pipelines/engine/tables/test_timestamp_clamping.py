@@ -1,4 +1,4 @@
-"""Times that Python's calendar does not have are read at its edge, and all others as they are."""
+"""Times beyond Python's calendar are clamped to its limits, and others are unchanged."""
 
 from datetime import UTC, datetime
 
@@ -15,7 +15,7 @@ def times(*microseconds: int | None) -> pa.Table:
     return pa.table({"n": list(range(len(microseconds))), "at": pa.array(microseconds, TIMES)})
 
 
-def test_the_window_of_the_last_second_is_read_as_ending_with_the_calendar() -> None:
+def test_times_beyond_the_calendar_are_clamped() -> None:
     rows = times(None, 0, LAST, LAST + 1, -62_135_596_800_000_001, 2**62)
     with pytest.raises((OverflowError, ValueError)):
         rows.to_pylist()
@@ -24,7 +24,7 @@ def test_the_window_of_the_last_second_is_read_as_ending_with_the_calendar() -> 
     assert clamp_timestamps(rows).to_pylist() == [{"n": n, "at": at} for n, at in enumerate(expected)]
 
 
-def test_times_without_a_zone_keep_none() -> None:
+def test_times_without_a_zone_stay_without() -> None:
     rows = pa.table({"at": pa.array([0, LAST + 1], pa.timestamp("us"))})
     assert clamp_timestamps(rows).schema == rows.schema
     assert [str(row["at"]) for row in clamp_timestamps(rows).to_pylist()] == [

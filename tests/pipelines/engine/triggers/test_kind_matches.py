@@ -1,4 +1,4 @@
-"""Nothing outside of a trigger's own module matches on it: whoever needs to know something asks it."""
+"""No code outside of a trigger's module matches on its class."""
 
 import pytest
 from tests.pipelines.engine.kind_matches import find_kind_classes, find_kind_matches, find_matches
@@ -7,7 +7,7 @@ from penstock.engine import triggers
 from penstock.engine.triggers.trigger import Trigger
 
 
-def test_nothing_matches_on_a_trigger() -> None:
+def test_no_code_matches_on_a_trigger() -> None:
     kinds = find_kind_classes(triggers, Trigger)
     assert len(kinds) == 11
     assert find_kind_matches(kinds) == []

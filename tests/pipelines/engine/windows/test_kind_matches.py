@@ -1,4 +1,4 @@
-"""Nothing outside of a window's own module matches on it: whoever needs to know something asks it."""
+"""No code outside of a window's module matches on its class."""
 
 from importlib import import_module
 from inspect import isabstract
@@ -21,13 +21,13 @@ def list_kinds(base: type) -> set[type]:
     }
 
 
-def test_nothing_matches_on_a_window() -> None:
+def test_no_code_matches_on_a_window() -> None:
     kinds = list_kinds(Window)
     assert len(kinds) == 10
     assert find_kind_matches(kinds) == []
 
 
-def test_nothing_matches_on_a_policy_of_order_windows() -> None:
+def test_no_code_matches_on_a_policy_of_order_windows() -> None:
     kinds = list_kinds(OrderPolicy)
     assert len(kinds) == 4
     assert find_kind_matches(kinds) == []
