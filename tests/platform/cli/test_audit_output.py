@@ -8,12 +8,13 @@ from penstock.quality.audit.verdict import (
     AuditReport,
     AuditVerdict,
     judge_differences,
-    unproven_verdict,
+    unproven_outcome,
 )
 
-PASSED = judge_differences("files", [], "12 files are there")
-FAILED = judge_differences("offset ranges", [AuditDifference("sensors/1 offset 7", "it was read twice")], "")
-UNPROVEN = unproven_verdict("results", "no window is over yet")
+PASSED = judge_differences([], "12 files are there").as_verdict("files")
+DIFFERENCE = AuditDifference("sensors/1 offset 7", "it was read twice")
+FAILED = judge_differences([DIFFERENCE], "").as_verdict("offset ranges")
+UNPROVEN = unproven_outcome("no window is over yet").as_verdict("results")
 
 
 @pytest.mark.parametrize(

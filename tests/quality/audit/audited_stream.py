@@ -27,8 +27,8 @@ from penstock.ingestion.generators import SensorGenerator
 from penstock.ingestion.producer import create_record_format
 from penstock.ingestion.registry import FileRegistry, WriterSchemaCache
 from penstock.ingestion.sources import GeneratorSource
+from penstock.quality.audit.audit_check import StreamCheck, list_checks
 from penstock.quality.audit.comparability import Sample
-from penstock.quality.audit.ledger_checks import STREAM_CHECKS
 from penstock.quality.audit.runner import run_audit
 from penstock.quality.audit.scope import AuditScope
 from penstock.quality.audit.verdict import AuditReport
@@ -209,4 +209,4 @@ def find_states(report: AuditReport) -> Mapping[str, str]:
     }
 
 
-STREAM_CHECK_NAMES = {name for name, _ in STREAM_CHECKS}
+STREAM_CHECK_NAMES = {check.name for check in list_checks(StreamCheck)}

@@ -1,6 +1,7 @@
 """A stream without Spark, its audit scope, and edits of its tables."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,10 +13,10 @@ from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.host.control_reporter import to_batch_record
 from penstock.engine.storage import ObjectStorePath
-from penstock.quality.audit.ledger_checks import STREAM_CHECKS
+from penstock.quality.audit.audit_check import StreamCheck, list_checks
 from penstock.quality.audit.runner import run_check
 from penstock.quality.audit.scope import AuditScope
-from penstock.quality.audit.verdict import AuditVerdict
+from penstock.quality.audit.verdict import AuditVerdict, CheckOutcome
 
 
 def run_stream(folder: Path, name: str = "fixed", elsewhere: ObjectStorePath | None = None) -> Bench:
@@ -44,14 +45,14 @@ def create_scope(bench: Bench) -> AuditScope:
     )
 
 
-def run_checks(bench: Bench) -> dict[str, AuditVerdict]:
+def run_checks(bench: Bench) -> dict[str, CheckOutcome]:
     scope = create_scope(bench)
-    return {name: check(scope) for name, check in STREAM_CHECKS}
+    return {check.name: check.run(scope) for check in list_checks(StreamCheck)}
 
 
 def find_failures(bench: Bench) -> dict[str, str]:
     """Return the first difference of each failed check."""
-    return {name: verdict.summary for name, verdict in run_checks(bench).items() if verdict.state == "failed"}
+    return {name: outcome.summary for name, outcome in run_checks(bench).items() if outcome.state == "failed"}
 
 
 def rewrite(bench: Bench, table: str, change: Callable[[pa.Table], pa.Table]) -> None:
@@ -66,10 +67,9 @@ def edit_row(rows: pa.Table, index: int, **values: int) -> pa.Table:
     return pa.Table.from_pylist(row_dicts, rows.schema)
 
 
-def run_named_check(
-    scope: AuditScope, name: str, check: Callable[[AuditScope], AuditVerdict]
-) -> AuditVerdict:
-    return run_check(scope, name, lambda: check(scope))
+def judge_stream(scope: AuditScope) -> list[AuditVerdict]:
+    """Run the checks of a stream as an audit does, where an error is a verdict."""
+    return [run_check(scope, check.name, partial(check.run, scope)) for check in list_checks(StreamCheck)]
 
 
 ORDER = [("batch_id", "ascending"), ("partition", "ascending")]

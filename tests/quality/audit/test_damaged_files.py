@@ -13,23 +13,21 @@ from tests.quality.audit.recorded_stream import (
     ORDER,
     create_scope,
     edit_row,
+    judge_stream,
     rewrite,
-    run_named_check,
     run_stream,
 )
 from tests.quality.audit.test_result_comparison import COMPARISON, build_rows
 
-from penstock.quality.audit.ledger_checks import STREAM_CHECKS
 from penstock.quality.audit.result_comparison import compare_results
-from penstock.quality.audit.runner import run_check as made_of
+from penstock.quality.audit.runner import run_check
 from penstock.quality.audit.side_tables import check_side_table
-from penstock.quality.audit.verdict import AuditVerdict
+from penstock.quality.audit.verdict import AuditVerdict, CheckOutcome
 
 
 def find_unproven(bench: Bench) -> dict[str, AuditVerdict]:
     """Return the verdict of each check that did not pass."""
-    scope = create_scope(bench)
-    verdicts = (run_named_check(scope, name, check) for name, check in STREAM_CHECKS)
+    verdicts = judge_stream(create_scope(bench))
     return {verdict.check: verdict for verdict in verdicts if verdict.state != "passed"}
 
 
@@ -164,10 +162,10 @@ def test_an_unreadable_file_fails_only_its_own_check(
 
 
 def test_a_check_that_raises_fails_with_its_error(tmp_path: Path) -> None:
-    def check() -> AuditVerdict:
+    def check() -> CheckOutcome:
         raise KeyError("colour")
 
-    failures = made_of(create_scope(run_stream(tmp_path)), "offset ranges", check)
+    failures = run_check(create_scope(run_stream(tmp_path)), "offset ranges", check)
     assert (failures.state, failures.summary) == (
         "failed",
         "offset ranges: the check raised KeyError: 'colour'; its input is not what streams write",

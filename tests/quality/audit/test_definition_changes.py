@@ -17,8 +17,8 @@ from penstock.engine.plan.stages import Plan
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.upgrade.definition_changes import DefinitionChange, read_definition_changes
 from penstock.engine.upgrade.stored_plan import accept_plan
+from penstock.quality.audit.checks.results_check import exclude_old_definition, explain_definition_change
 from penstock.quality.audit.comparability import Sample
-from penstock.quality.audit.recompute_check import exclude_old_definition, explain_definition_change
 
 BATCHES_BEFORE_CHANGE = 3
 

@@ -16,9 +16,9 @@ from penstock.engine.windows.fixed import Fixed
 from penstock.engine.windows.sliding import Sliding
 from penstock.engine.windows.window import Window
 from penstock.infra.local_broker import LocalBroker
+from penstock.quality.audit.checks.late_and_quarantined_check import check_late_and_quarantined
+from penstock.quality.audit.checks.results_check import check_recomputed_results
 from penstock.quality.audit.comparability import Sample
-from penstock.quality.audit.ledger_checks import STREAM_CHECKS
-from penstock.quality.audit.recompute_check import check_recomputed_results
 from penstock.quality.audit.topic_view import TopicView
 from penstock.stream import count
 
@@ -68,7 +68,8 @@ def test_a_late_record_with_several_rows_counts_once(
         runner.run_until_read(sum(map(len, RECORD_BATCHES[:number])))
     scope = create_audit_scope(runner, START_MS)
     assert scope.late_rows.num_rows > len({row["offset"] for row in scope.late_rows.to_pylist()})
-    verdict = dict(STREAM_CHECKS)["late and quarantined"](scope)
-    assert verdict.state == "passed", verdict
-    verdict = check_recomputed_results(scope, {topic: TopicView(scope, topic)}, Sample())
-    assert verdict.state == "passed", verdict
+    for outcome in (
+        check_late_and_quarantined(scope),
+        check_recomputed_results(scope, {topic: TopicView(scope, topic)}, Sample()),
+    ):
+        assert outcome.state == "passed", outcome

@@ -19,10 +19,10 @@ from tests.quality.audit.recorded_stream import (
     create_scope,
     edit_row,
     find_failures,
+    judge_stream,
     read_rows,
     rewrite,
     run_checks,
-    run_named_check,
     run_stream,
 )
 
@@ -33,8 +33,10 @@ from penstock.engine.storage import ObjectStorePath
 from penstock.engine.storage.file_access import open_delta_table
 from penstock.engine.tables.log_table import LogTable
 from penstock.engine.tables.table_change import TableChange
-from penstock.quality.audit.decision_checks import check_decisions
-from penstock.quality.audit.ledger_checks import STREAM_CHECKS
+from penstock.quality.audit.audit_check import StreamCheck, list_checks
+from penstock.quality.audit.checks.agreement_check import check_agreement
+from penstock.quality.audit.checks.files_check import check_files
+from penstock.quality.audit.checks.quarantine_check import check_decisions
 from penstock.quality.audit.verdict import AuditReport
 from penstock.quality.errors import DamagedTableError, NoBatchesYetError
 from penstock.quality.quarantine.decisions import DecisionLog, QuarantineDecision
@@ -46,7 +48,7 @@ SIDE_TABLES = "late and quarantined"
 def test_an_undamaged_stream_passes_with_every_kind_of_window(tmp_path: Path, name: str) -> None:
     verdicts = run_checks(run_stream(tmp_path, name))
     assert {check: verdict.state for check, verdict in verdicts.items()} == {
-        name: "passed" for name, _ in STREAM_CHECKS
+        check.name: "passed" for check in list_checks(StreamCheck)
     }
     assert verdicts["accounts"].summary.startswith("10 read = ")
 
@@ -70,9 +72,7 @@ def test_a_missing_table_is_named(tmp_path: Path, table: str) -> None:
     bench = run_stream(tmp_path)
     shutil.rmtree(bench.folder / "warehouse" / table)
     scope = create_scope(bench)
-    report = AuditReport(
-        "stream", scope.upto, tuple(run_named_check(scope, name, check) for name, check in STREAM_CHECKS)
-    )
+    report = AuditReport("stream", scope.upto, tuple(judge_stream(scope)))
     assert str(report.first_difference) == f"{table}: table is missing, but stream has written up to batch 5"
     states = {verdict.check: verdict.state for verdict in report.verdicts}
     assert {name for name, state in states.items() if state != "passed"} == {
@@ -108,7 +108,7 @@ def test_a_table_declared_after_the_last_batch_may_be_missing(tmp_path: Path) ->
 def test_a_table_of_an_archived_topic_must_exist(tmp_path: Path) -> None:
     bench = run_stream(tmp_path)
     scope = dataclasses.replace(create_scope(bench), archived_topics=["records"])
-    locations = [difference.location for difference in dict(STREAM_CHECKS)["files"](scope).differences]
+    locations = [difference.location for difference in check_files(scope).differences]
     assert locations == ["ledger/archive-records", "raw/records"]
 
 
@@ -116,7 +116,8 @@ def test_an_overwritten_file_fails_the_check(tmp_path: Path) -> None:
     bench = run_stream(tmp_path)
     (file,) = (bench.folder / "warehouse" / "ledger" / "stream").glob("*0003-*.parquet")
     file.write_bytes(b"\0" * file.stat().st_size)
-    verdict = run_named_check(create_scope(bench), "offset ranges", dict(STREAM_CHECKS)["offset ranges"])
+    verdicts = {verdict.check: verdict for verdict in judge_stream(create_scope(bench))}
+    verdict = verdicts["offset ranges"]
     assert (verdict.state, verdict.summary.partition(":")[0]) == ("failed", str(file.parent))
 
 
@@ -129,7 +130,7 @@ def test_an_unreadable_table_does_not_hide_others(
     log.write_text("{no json")
     (file,) = (warehouse / "late" / "stream").glob("*.parquet")
     file.unlink()
-    differences = dict(STREAM_CHECKS)["files"](create_scope(bench)).differences
+    differences = check_files(create_scope(bench)).differences
     assert [difference.location.partition(",")[0] for difference in differences] == [
         "latest/stream",
         "late/stream",
@@ -138,7 +139,7 @@ def test_an_unreadable_table_does_not_hide_others(
 
 
 def describe_file_failures(bench: Bench) -> str:
-    return dict(STREAM_CHECKS)["files"](create_scope(bench)).summary
+    return check_files(create_scope(bench)).summary
 
 
 def test_a_changed_file_is_found(tmp_path: Path) -> None:
@@ -304,7 +305,7 @@ def test_a_changed_batch_in_the_control_store_is_found(
     batches = list(scope.batches)
     assert batches[4].batch_id == 4
     batches[4] = dataclasses.replace(batches[4], **changed)
-    verdict = dict(STREAM_CHECKS)["agreement"](dataclasses.replace(scope, batches=batches))
+    verdict = check_agreement(dataclasses.replace(scope, batches=batches))
     assert (verdict.state, verdict.summary[: len(message)]) == ("failed", message)
 
 
@@ -316,9 +317,7 @@ def test_the_watermark_of_the_last_batch_must_equal_the_journal(
     last = scope.batches[-1]
     assert last.watermark_ms is not None
     changed = dataclasses.replace(last, watermark_ms=last.watermark_ms + delta)
-    verdict = dict(STREAM_CHECKS)["agreement"](
-        dataclasses.replace(scope, batches=[*scope.batches[:-1], changed])
-    )
+    verdict = check_agreement(dataclasses.replace(scope, batches=[*scope.batches[:-1], changed]))
     assert verdict.state == state
 
 
@@ -391,6 +390,6 @@ def test_a_stream_without_a_batch_has_nothing_to_audit(tmp_path: Path) -> None:
 
 
 def test_the_account_fields_of_audit_and_engine_agree() -> None:
-    from penstock.quality.audit.account_agreement import ACCOUNT_FIELDS
+    from penstock.quality.audit.checks.agreement_check import ACCOUNT_FIELDS
 
     assert ["topic", "partition", *ACCOUNT_FIELDS] == LEDGER_SCHEMA.names

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.ingestion.ledger import DeliveryLedger, to_offset_runs
+from penstock.quality.audit.checks.archive_check import check_expired_gaps
 from penstock.quality.audit.delivery_claims import PartitionLimits, check_claims, read_acknowledged_runs
 from penstock.quality.audit.offset_runs import check_records_read, merge_runs
-from penstock.quality.audit.record_checks import check_expired_gaps
 
 OFFSETS = st.sets(st.integers(0, 60))
 RUNS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)))

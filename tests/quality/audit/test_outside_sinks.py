@@ -23,10 +23,10 @@ from tests.quality.audit.audit_scopes import create_audit_scope
 
 from penstock.engine.errors import ReplayError
 from penstock.infra.local_broker import LocalBroker
+from penstock.quality.audit.checks.results_check import check_recomputed_results
 from penstock.quality.audit.comparability import Sample
-from penstock.quality.audit.recompute_check import check_recomputed_results
 from penstock.quality.audit.topic_view import TopicView
-from penstock.quality.audit.verdict import AuditVerdict
+from penstock.quality.audit.verdict import CheckOutcome
 from penstock.stream import fixed
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def run_stream(runner: ReplayRunner) -> list[dict[str, Any]]:
     return sent
 
 
-def audit(runner: ReplayRunner) -> AuditVerdict:
+def audit(runner: ReplayRunner) -> CheckOutcome:
     scope = replace(
         create_audit_scope(runner, runner.clock), journal=next(runner.streams_folder.rglob("journal"))
     )

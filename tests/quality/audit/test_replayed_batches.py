@@ -32,10 +32,10 @@ from penstock.engine.windows.sliding import Sliding
 from penstock.engine.windows.time_policy import TimePolicy
 from penstock.engine.windows.tumbling import Tumbling
 from penstock.infra.local_broker import LocalBroker
+from penstock.quality.audit.checks.results_check import check_recomputed_results
 from penstock.quality.audit.comparability import Sample, explain_batch_dependence
-from penstock.quality.audit.recompute_check import check_recomputed_results
 from penstock.quality.audit.topic_view import TopicView
-from penstock.quality.audit.verdict import AuditVerdict
+from penstock.quality.audit.verdict import CheckOutcome
 from penstock.stream import after_count, after_watermark, collect, count, every, first, repeatedly, sum_
 from penstock.stream.join_columns import join_member_outputs
 
@@ -172,7 +172,7 @@ def run_until_tick(runner: StreamRunner) -> None:
         stream.drain()
 
 
-def recompute(runner: StreamRunner, sample: Sample = FULL_SAMPLE, **changes: Any) -> AuditVerdict:
+def recompute(runner: StreamRunner, sample: Sample = FULL_SAMPLE, **changes: Any) -> CheckOutcome:
     scope = replace(create_audit_scope(runner, START_MS), **changes)
     return check_recomputed_results(scope, {topic: TopicView(scope, topic) for topic in scope.topics}, sample)
 

@@ -19,8 +19,8 @@ from penstock.infra.local_broker import LocalBroker
 from penstock.platform.cli.main import main
 from penstock.platform.control import open_control_store
 from penstock.platform.services import audit as platform_audit
+from penstock.quality.audit.checks.delivery_check import check_delivery
 from penstock.quality.audit.comparability import Sample
-from penstock.quality.audit.record_checks import check_delivery
 from penstock.quality.audit.runner import run_audit
 from penstock.quality.audit.topic_view import TopicView
 from penstock.quality.audit.verdict import AuditReport

@@ -29,7 +29,7 @@ from penstock.quality.audit.rejections import FUTURE_RECORD_REASON, find_rejecti
 from penstock.quality.audit.result_comparison import TableComparison, compare_results
 from penstock.quality.audit.scope import AuditScope
 from penstock.quality.audit.sink_rows import describe_incomparable, read_stored_rows, select_expected_rows
-from penstock.quality.audit.verdict import AuditDifference, AuditVerdict, judge_differences, unproven_verdict
+from penstock.quality.audit.verdict import AuditDifference, CheckOutcome, judge_differences, unproven_outcome
 from penstock.quality.table_reads import read_rows
 
 ROW_NUMBER_COLUMN = "row_of_batch"
@@ -57,12 +57,12 @@ def explain_no_replay(scope: AuditScope, sample: Sample) -> str | None:
 
 
 def check_replayed_batches(
-    name: str, scope: AuditScope, stored: Mapping[str, BoundedSource], sample: Sample
-) -> AuditVerdict:
+    scope: AuditScope, stored: Mapping[str, BoundedSource], sample: Sample
+) -> CheckOutcome:
     """The tables have, row for row, the results of the recorded batches."""
     obstacle = explain_no_replay(scope, sample)
     if obstacle is not None:
-        return unproven_verdict(name, f"the batches of {scope.plan.name} cannot be run again: {obstacle}")
+        return unproven_outcome(f"the batches of {scope.plan.name} cannot be run again: {obstacle}")
     plan, stage = scope.plan, scope.plan.first_source_stage
     if sample.key_share < 1:
         steps = (*stage.steps, filter_step(key_share_condition(stage, sample)))
@@ -93,7 +93,7 @@ def check_replayed_batches(
             scope.warehouse,
             scope.schemas,
         )
-        return _compare_replay(name, scope, sample, replayed_panes, outcomes)
+        return _compare_replay(scope, sample, replayed_panes, outcomes)
     finally:
         shutil.rmtree(scope.scratch_folder, ignore_errors=True)
 
@@ -124,12 +124,11 @@ def list_poisoned_records(scope: AuditScope) -> Iterator[ExcludedRecord]:
 
 
 def _compare_replay(
-    name: str,
     scope: AuditScope,
     sample: Sample,
     replayed_panes: InMemoryPanes,
     outcomes: Sequence[BatchOutcome],
-) -> AuditVerdict:
+) -> CheckOutcome:
     replayed_batches = [to_batch_record(scope.plan.name, outcome) for outcome in outcomes]
     differences = list(compare_batches(scope.batches, replayed_batches)) if sample.is_complete else []
     count, incomparable_paths = 0, list[str]()
@@ -155,8 +154,8 @@ def _compare_replay(
     incomparable = describe_incomparable(incomparable_paths)
     success_text = f"{count:,} rows{share_of} match {len(outcomes):,} re-executed batches{incomparable}"
     if incomparable and not count and not differences:
-        return unproven_verdict(name, f"no table was compared{incomparable}")
-    return judge_differences(name, differences, success_text)
+        return unproven_outcome(f"no table was compared{incomparable}")
+    return judge_differences(differences, success_text)
 
 
 def compare_batches(

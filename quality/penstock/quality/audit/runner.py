@@ -10,18 +10,17 @@ from py4j.protocol import Py4JError
 
 from penstock.engine.errors import PipelineError
 from penstock.ingestion.errors import IngestionError
+from penstock.quality.audit.audit_check import ResultCheck, StreamCheck, TopicCheck, list_checks
 from penstock.quality.audit.comparability import Sample
-from penstock.quality.audit.ledger_checks import STREAM_CHECKS
-from penstock.quality.audit.recompute_check import RESULTS_CHECK, check_recomputed_results
-from penstock.quality.audit.record_checks import check_archive, check_delivery, check_reading
 from penstock.quality.audit.scope import AuditScope
 from penstock.quality.audit.topic_view import TopicView
 from penstock.quality.audit.verdict import (
     AuditDifference,
     AuditReport,
     AuditVerdict,
+    CheckOutcome,
     judge_differences,
-    unproven_verdict,
+    unproven_outcome,
 )
 from penstock.quality.errors import DamagedTableError, NoTableError, QuarantineError
 
@@ -43,40 +42,42 @@ def run_audit(scope: AuditScope, sample: Sample) -> AuditReport:
 
 
 def _run_checks(scope: AuditScope, sample: Sample) -> Iterator[AuditVerdict]:
-    for name, check in STREAM_CHECKS:
-        yield run_check(scope, name, partial(check, scope))
+    for stream_check in list_checks(StreamCheck):
+        yield run_check(scope, stream_check.name, partial(stream_check.run, scope))
     topics = {topic: TopicView(scope, topic) for topic in scope.topics}
     for topic, topic_view in topics.items():
-        for name, topic_check in (
-            ("delivery", check_delivery),
-            ("archive", check_archive),
-            ("reading", check_reading),
-        ):
-            yield run_check(scope, f"{name} {topic}", partial(topic_check, topic_view))
-    yield run_check(scope, RESULTS_CHECK, partial(check_recomputed_results, scope, topics, sample))
+        for topic_check in list_checks(TopicCheck):
+            yield run_check(scope, f"{topic_check.name} {topic}", partial(topic_check.run, topic_view))
+    for result_check in list_checks(ResultCheck):
+        yield run_check(scope, result_check.name, partial(result_check.run, scope, topics, sample))
 
 
-def run_check(scope: AuditScope, name: str, check: Callable[[], AuditVerdict]) -> AuditVerdict:
-    """Run one check: failed if a table is damaged, unproven if an input cannot be read.
+def run_check(scope: AuditScope, name: str, check: Callable[[], CheckOutcome]) -> AuditVerdict:
+    """Run one check, and report what it found or why it could not run."""
+    scope.report_progress(name)
+    return _find_outcome(name, check).as_verdict(name)
+
+
+def _find_outcome(name: str, check: Callable[[], CheckOutcome]) -> CheckOutcome:
+    """Return the outcome of a check: failed if a table is damaged, unproven if an input cannot be read.
 
     A table that does not exist makes a check unproven, because the `files` check reports required tables. A check
     that raises an unexpected error fails: it proved nothing, and its input is not what streams write.
     """
     from pyspark.errors import PySparkException
 
-    scope.report_progress(name)
     try:
         return check()
     except DamagedTableError as damage:
-        return judge_differences(name, [AuditDifference(str(damage.table), damage.finding)], "")
+        return judge_differences([AuditDifference(str(damage.table), damage.finding)], "")
     except QuarantineError as damage:
-        return judge_differences(name, [AuditDifference("decisions", str(damage))], "")
+        return judge_differences([AuditDifference("decisions", str(damage))], "")
     except (*UNREADABLE_ERRORS, NoTableError, PySparkException) as problem:
-        return unproven_verdict(name, f"its input cannot be read: {first_line(problem)}")
+        return unproven_outcome(f"its input cannot be read: {first_line(problem)}")
     except Exception as problem:  # noqa: BLE001  # the verdict reports it, and the other checks run
         failure = f"the check raised {type(problem).__name__}: {first_line(problem)}"
         return judge_differences(
-            name, [AuditDifference(name, f"{failure}; its input is not what streams write")], ""
+            [AuditDifference(name, f"{failure}; its input is not what streams write")], ""
         )
 
 

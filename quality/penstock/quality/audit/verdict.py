@@ -1,4 +1,4 @@
-"""The result of an audit: a verdict per check, with the first differences."""
+"""The result of an audit: the outcome of each check, with the first differences."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -31,15 +31,28 @@ class AuditDifference:
 
 @dataclass(frozen=True)
 class AuditVerdict:
-    """The result of one check.
-
-    `summary` says what was compared, the first difference, or why nothing was compared.
-    """
+    """The outcome of a check, with the name of the check."""
 
     check: str
     state: VerdictState
     summary: str
     differences: tuple[AuditDifference, ...] = ()
+
+
+@dataclass(frozen=True)
+class CheckOutcome:
+    """What a check found.
+
+    `summary` says what was compared, the first difference, or why nothing was compared.
+    """
+
+    state: VerdictState
+    summary: str
+    differences: tuple[AuditDifference, ...] = ()
+
+    def as_verdict(self, check: str) -> AuditVerdict:
+        """Return the verdict of the check with this name."""
+        return AuditVerdict(check, self.state, self.summary, self.differences)
 
 
 @dataclass(frozen=True)
@@ -65,16 +78,14 @@ class AuditReport:
         return {**asdict(self), "passed": self.passed}
 
 
-def judge_differences(
-    check: str, found_differences: Iterable[AuditDifference], success_text: str
-) -> AuditVerdict:
-    """Return a verdict: failed if there is a difference, else passed with `success_text`."""
+def judge_differences(found_differences: Iterable[AuditDifference], success_text: str) -> CheckOutcome:
+    """Return an outcome: failed if there is a difference, else passed with `success_text`."""
     differences = tuple(islice(found_differences, MAX_DIFFERENCES))
     if not differences:
-        return AuditVerdict(check, VerdictState.PASSED, success_text)
-    return AuditVerdict(check, VerdictState.FAILED, str(differences[0]), differences)
+        return CheckOutcome(VerdictState.PASSED, success_text)
+    return CheckOutcome(VerdictState.FAILED, str(differences[0]), differences)
 
 
-def unproven_verdict(check: str, reason: str) -> AuditVerdict:
-    """Return the verdict of a check that could not run, with the reason."""
-    return AuditVerdict(check, VerdictState.UNPROVEN, reason)
+def unproven_outcome(reason: str) -> CheckOutcome:
+    """Return the outcome of a check that could not run, with the reason."""
+    return CheckOutcome(VerdictState.UNPROVEN, reason)

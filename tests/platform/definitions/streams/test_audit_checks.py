@@ -15,13 +15,13 @@ from penstock.quality.audit.verdict import (
     AuditReport,
     AuditVerdict,
     judge_differences,
-    unproven_verdict,
+    unproven_outcome,
 )
 from penstock.quality.errors import NoBatchesYetError
 
 FAILED_VERDICT = judge_differences(
-    "offset ranges", [AuditDifference("sensors/1 offset 150", "read by | no batch")], ""
-)
+    [AuditDifference("sensors/1 offset 150", "read by | no batch")], ""
+).as_verdict("offset ranges")
 PASSED_VERDICT = AuditVerdict("files", "right", "7 tables name what is there")
 
 
@@ -47,7 +47,7 @@ def test_the_check_of_a_stream_shows_the_first_difference(instance) -> None:
     reports = {
         "minute": AuditReport("minute", 7, (PASSED_VERDICT, FAILED_VERDICT)),
         "hour": AuditReport(
-            "hour", 9, (PASSED_VERDICT, unproven_verdict("archive sensors", "there is none"))
+            "hour", 9, (PASSED_VERDICT, unproven_outcome("there is none").as_verdict("archive sensors"))
         ),
     }
     evaluations = evaluate_checks(instance, **reports)

@@ -1,14 +1,27 @@
-"""Checks that a stream ledger is contiguous and that its counts add up."""
+"""Checks that the batches of a stream read contiguous offset ranges."""
 
 from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from penstock.engine.batch.accounts import RECORD_FATES
-from penstock.quality.audit.verdict import AuditDifference
+from penstock.quality.audit.audit_check import stream_check
+from penstock.quality.audit.ledger_coverage import list_offset_ranges
+from penstock.quality.audit.scope import AuditScope
+from penstock.quality.audit.stage_differences import find_in_source_stages
+from penstock.quality.audit.verdict import AuditDifference, CheckOutcome, judge_differences
 from penstock.quality.ledger_rows import group_by_partition
+
+
+@stream_check("offset ranges", order=20)
+def check_offset_ranges(scope: AuditScope) -> CheckOutcome:
+    """The offset ranges of each partition are contiguous."""
+    bounds_text = ", ".join(
+        f"{covered.topic}/{covered.partition} from {covered.start} to {covered.end}"
+        for covered in list_offset_ranges(scope.ledger)
+    )
+    differences = find_in_source_stages(scope, lambda stage: check_continuity(scope.stage_ledger(stage)))
+    return judge_differences(differences, f"no gap or overlap: {bounds_text}")
 
 
 def check_continuity(ledger: pa.Table) -> Iterator[AuditDifference]:
@@ -29,25 +42,6 @@ def check_continuity(ledger: pa.Table) -> Iterator[AuditDifference]:
                 f"{topic}/{partition} offset {min(end[index], start[index + 1])}",
                 _describe_break(int(end[index]), int(start[index + 1]), int(batch_before), int(batch_after)),
             )
-
-
-def check_sums(ledger: pa.Table) -> Iterator[AuditDifference]:
-    """Yield rows whose counts do not add up, exceed their offsets, or are negative."""
-    read_counts = ledger.column("read")
-    fates = [ledger.column(name) for name in RECORD_FATES]
-    fate_total = fates[0]
-    for column in fates[1:]:
-        fate_total = pc.add(fate_total, column)
-    offset_counts = pc.subtract(ledger.column("end"), ledger.column("start"))
-    is_wrong = pc.or_(pc.not_equal(read_counts, fate_total), pc.greater(read_counts, offset_counts))
-    for column in (read_counts, *fates):
-        is_wrong = pc.or_(is_wrong, pc.less(column, 0))
-    for row in ledger.filter(is_wrong).sort_by("batch_id").to_pylist():
-        fates_text = " + ".join(f"{row[name]} {name}" for name in RECORD_FATES)
-        yield AuditDifference(
-            f"{row['topic']}/{row['partition']}, batch {row['batch_id']}",
-            f"{row['read']} records read of offsets {row['start']} to {row['end'] - 1}, but {fates_text}",
-        )
 
 
 def _describe_break(end: int, start: int, batch_before: int, batch_after: int) -> str:

@@ -1,13 +1,50 @@
 """Checks that the decisions on quarantined records match what was sent."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
-from penstock.quality.audit.verdict import AuditDifference
-from penstock.quality.quarantine.decisions import QuarantineDecision
-from penstock.quality.quarantine.quarantined_records import QuarantinedRecord
+import pyarrow.compute as pc
+
+from penstock.ingestion.ledger import read_ledger_state
+from penstock.quality.audit.audit_check import stream_check
+from penstock.quality.audit.scope import AuditScope
+from penstock.quality.audit.verdict import AuditDifference, CheckOutcome, judge_differences
+from penstock.quality.ledger_rows import group_by_partition
+from penstock.quality.quarantine.decisions import DecisionLog, QuarantineDecision
+from penstock.quality.quarantine.quarantined_records import QuarantinedRecord, read_quarantine
+from penstock.quality.quarantine.record_status import build_statuses, count_states, read_delivered_addresses
 
 OffsetReach = Mapping[int, tuple[int, int]]
 """The offsets [first, end) of each partition that a stream ledger covers."""
+
+
+@stream_check("quarantine", order=70)
+def check_quarantine(scope: AuditScope) -> CheckOutcome:
+    """Decisions on quarantined records were carried out, and every record has a state."""
+    differences: list[AuditDifference] = []
+    state_counts: Counter[str] = Counter()
+    for topic in scope.topics:
+        decisions = DecisionLog(scope.decisions_folder / f"{topic}.jsonl").read_all()
+        ledger = scope.producer_ledgers.get(f"quarantine-{topic}")
+        records = read_quarantine(scope.warehouse, topic)
+        delivered = {} if ledger is None else read_delivered_addresses(ledger)
+        sent_count = 0 if ledger is None else read_ledger_state(ledger).acknowledged_until
+        differences += check_decisions(
+            topic, records, decisions, sent_count, partial(_ledger_reach, scope, topic)
+        )
+        state_counts.update(count_states(build_statuses(records, decisions, delivered)))
+    success_text = " + ".join(f"{count} {state}" for state, count in state_counts.items())
+    return judge_differences(differences, f"{state_counts.total()} quarantined = {success_text}")
+
+
+def _ledger_reach(scope: AuditScope, topic: str) -> OffsetReach:
+    """Return the offsets of a topic that the stream ledger covers, by partition."""
+    return {
+        partition: (pc.min(rows.column("start")).as_py(), pc.max(rows.column("end")).as_py())
+        for (topic_name, partition), rows in group_by_partition(scope.ledger)
+        if topic_name == topic
+    }
 
 
 def check_decisions(

@@ -1,13 +1,17 @@
 """Checks that the stream ledger, the control store and the journal agree."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain as one_after_another
 from itertools import pairwise
 
 import pyarrow as pa
 
 from penstock.engine.batch.accounts import RECORD_FATES, PartitionAccount
 from penstock.engine.host.control import BatchRecord
-from penstock.quality.audit.verdict import AuditDifference
+from penstock.engine.host.control_reporter import to_batch_record
+from penstock.quality.audit.audit_check import stream_check
+from penstock.quality.audit.scope import AuditScope
+from penstock.quality.audit.verdict import AuditDifference, CheckOutcome, judge_differences
 
 AccountCounts = Mapping[str, int]
 AccountsByPartition = Mapping[tuple[int, str, int], AccountCounts]
@@ -17,6 +21,30 @@ BATCH_FIELDS = {"clock_ms": "time is", "watermark_ms": "watermark is", "panes": 
 """The compared fields of a batch."""
 
 ACCOUNT_FIELDS = ("start", "end", "read", *RECORD_FATES)
+
+
+@stream_check("agreement", order=40)
+def check_agreement(scope: AuditScope) -> CheckOutcome:
+    """The stream ledger, the control store and the journal agree on every batch."""
+    ledger_accounts = accounts_from_ledger(scope.ledger)
+    control_store_accounts = accounts_from_batches(
+        (batch.batch_id, batch.accounts) for batch in scope.batches
+    )
+    outcomes = list(scope.outcomes())
+    journal_accounts = [(outcome.batch_id, outcome.accounts) for outcome in outcomes]
+    differences = one_after_another(
+        check_batch_sequence(scope.batches),
+        compare_batch_fields(
+            scope.batches, (to_batch_record(scope.plan.name, outcome) for outcome in outcomes)
+        ),
+        compare_accounts(ledger_accounts, control_store_accounts, "control store"),
+        compare_accounts(ledger_accounts, accounts_from_batches(journal_accounts), "journal"),
+    )
+    success_text = (
+        f"ledger and control store agree on {len(scope.batches)} batches, "
+        f"ledger and journal on {len(journal_accounts)}"
+    )
+    return judge_differences(differences, success_text)
 
 
 def accounts_from_batches(batches: Iterable[tuple[int, Sequence[PartitionAccount]]]) -> AccountsByPartition:

@@ -1,17 +1,47 @@
-"""Checks that quarantined records have the bytes of their topic, because a replay sends these bytes."""
+"""Checks that each batch read the records of its offsets, and that quarantined records have their bytes."""
 
 from collections.abc import Iterator, Mapping
+from itertools import chain as one_after_another
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.engine.spark.bounded_sources import BoundedSource
+from penstock.quality.audit.audit_check import topic_check
+from penstock.quality.audit.ledger_coverage import (
+    explain_compacted,
+    explain_expired,
+    list_offset_ranges,
+    select_topic,
+)
+from penstock.quality.audit.offset_runs import check_records_read
 from penstock.quality.audit.topic_view import OffsetBounds, TopicView
-from penstock.quality.audit.verdict import AuditDifference
+from penstock.quality.audit.verdict import AuditDifference, CheckOutcome, judge_differences, unproven_outcome
 
 OFFSET_COLUMNS = ["partition", "offset"]
 BYTE_COLUMNS = ["key", "value"]
+
+
+@topic_check("reading", order=30)
+def check_reading(topic_view: TopicView) -> CheckOutcome:
+    """Each batch read as many records as its offsets have, and quarantined records have the bytes of the topic."""
+    ledger = select_topic(topic_view.scope.ledger, topic_view.topic)
+    source = topic_view.find_source(list_offset_ranges(ledger))
+    if source is None:
+        return unproven_outcome(explain_expired(topic_view.topic))
+    place_text = "the topic" if source is topic_view.topic_source else "the archive"
+    read_differences = check_records_read(
+        ledger, topic_view.offset_runs(source), place_text, is_compacted=topic_view.is_compacted
+    )
+    differences = list(
+        one_after_another(read_differences, check_quarantine_bytes(topic_view, source, place_text))
+    )
+    if not differences and topic_view.has_lost_records(ledger, source):
+        return unproven_outcome(explain_compacted(topic_view.topic))
+    success_text = (
+        f"each batch read the records that {place_text} has, and quarantined records have its bytes"
+    )
+    return judge_differences(differences, success_text)
 
 
 def check_quarantine_bytes(
@@ -52,8 +82,7 @@ def check_quarantine_bytes(
 
 def _quarantined_within(topic_view: TopicView, bounds: Mapping[int, OffsetBounds]) -> pa.Table:
     """Return the quarantined records of a topic inside of the bounds."""
-    rows = topic_view.scope.quarantined_rows
-    rows = rows.filter(pc.equal(rows.column("topic"), topic_view.topic))
+    rows = select_topic(topic_view.scope.quarantined_rows, topic_view.topic)
     if not rows.num_rows:
         return rows
     limits = [bounds.get(number, (0, 0)) for number in rows.column("partition").to_pylist()]
