@@ -1,7 +1,7 @@
 """Measures each aggregate, from records to panes, against Spark's own aggregate over the same windows.
 
 `python -m tests.benchmarks.bench_pipelines_aggregates [RECORDS] [ROUNDS]`. The time of the engine covers the Spark
-job of a batch, the fetch, the fold and the state file. The rival is one group-by and the fetch of its result,
+job of a batch, the fetch, the processing and the state file. The rival is one group-by and the fetch of its result,
 without state. Both read the same cached records, in turns, after a warm-up.
 """
 

@@ -165,6 +165,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batches", type=int, default=30, help="measured batches")
     parser.add_argument("--repeats", type=int, default=5, help="runs over the topic")
-    parser.add_argument("--without-spark", action="store_true", help="measure only the fold of the stages")
+    parser.add_argument(
+        "--without-spark", action="store_true", help="measure only the processing of the stages"
+    )
     arguments = parser.parse_args()
     main(arguments.batches, arguments.repeats, without_spark=arguments.without_spark)

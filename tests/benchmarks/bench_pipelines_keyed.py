@@ -1,4 +1,4 @@
-"""Measures the fold of stateful functions without Spark: key by key, and vectorized over all keys.
+"""Measures the processing of stateful functions without Spark: key by key, and vectorized over all keys.
 
 Each batch holds records of random keys, and the state holds all keys. Every record returns a row, as in
 `bench_pipelines_python`. `python -m tests.benchmarks.bench_pipelines_keyed [--records N] [--repeats N] [KEYS …]`.

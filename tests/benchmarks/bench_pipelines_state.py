@@ -1,7 +1,8 @@
 """Measures a batch that touches 10,000 of N open windows, and the restart of a stream with N open windows.
 
-On the driver, the benchmark does not start Spark, because only the fold, the state files and the journal depend on
-N. With `--executors`, Spark folds the same batches in its executors, with one job each. `python -m
+On the driver, the benchmark does not start Spark, because only the processing, the state files and the
+journal depend on N.
+With `--executors`, Spark processes the same batches in its executors, with one job each. `python -m
 tests.benchmarks.bench_pipelines_state [--executors] [N …]`.
 """
 
@@ -202,6 +203,6 @@ if __name__ == "__main__":
     parser.add_argument(
         "sizes", nargs="*", type=int, default=list(WINDOW_COUNTS), metavar="N", help="open windows"
     )
-    parser.add_argument("--executors", action="store_true", help="fold in executors of Spark")
+    parser.add_argument("--executors", action="store_true", help="process in executors of Spark")
     arguments = parser.parse_args()
     main(arguments.sizes, executors=arguments.executors)

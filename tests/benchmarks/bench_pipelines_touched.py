@@ -1,7 +1,8 @@
 """Measures a batch that touches 1,000 keys of N, for joins, chains of stages, and stateful functions.
 
-It runs only the fold, without Spark, with its state in files. Time runs from the records of a batch to its panes
-and the file of its changed state. State files are merged between batches and this time does not count, because the
+It runs only the processing, without Spark, with its state in files. Time runs from the records of a
+batch to its panes and the file of its changed state. State files are merged between batches and this time does
+not count, because the
 engine merges them in the background. A batch reads all members of a touched key, as in a windowed join: with
 `--members`, each key has this many records before the measured batches. `python -m
 tests.benchmarks.bench_pipelines_touched [--touched N] [--members N] [--repeats N] [--only TEXT] [N …]`.
@@ -26,7 +27,7 @@ from penstock.engine.aggregates.count import Count
 from penstock.engine.aggregates.join_members import JoinMembers
 from penstock.engine.aggregates.sum import Sum
 from penstock.engine.batch.placement import DRIVER_ONLY
-from penstock.engine.batch.stage_execution import fold_stages
+from penstock.engine.batch.stage_execution import process_stages
 from penstock.engine.batch.stage_states import StageStates
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.columnar import as_arrow
@@ -161,7 +162,7 @@ class OperatorBench:
         previous_clock = number - 1 if number else MIN_TIMESTAMP_MS
         batch_time = BatchTime(number, previous_clock, number, MIN_TIMESTAMP_MS, 0)
         started, cpu_started = time.perf_counter(), time.process_time()
-        results = fold_stages(self.graph, self.stage_states, DRIVER_ONLY, partials, batch_time)
+        results = process_stages(self.graph, self.stage_states, DRIVER_ONLY, partials, batch_time)
         states = {
             name: tree.with_run(
                 results.outcomes[name].changed_state,

@@ -60,7 +60,7 @@ def make_command(*command: str, home: Path) -> Callable[[], object]:
 def make_batch_rows(stream: str, first: int, count: int) -> Iterator[dict[str, object]]:
     """Yield batch rows of the control store."""
     account = PartitionAccount("sensors", 0, 0, 10, 10, 10, 0, 0, 0)
-    sample = BatchRecord(stream, 0, 1, "data", 0, 0, (account,), {"early": 1}, 1, 0, {"fold": 1.0})
+    sample = BatchRecord(stream, 0, 1, "data", 0, 0, (account,), {"early": 1}, 1, 0, {"process": 1.0})
     for number in range(first, first + count):
         yield to_batch_row(replace(sample, batch_id=number, clock_ms=number))
 
@@ -129,7 +129,7 @@ def rename_stage_tables(plan: Plan, number: int) -> tuple[object, ...]:
 def make_batch_record(stream: str, number: int) -> BatchRecord:
     """Return a batch record."""
     account = PartitionAccount("sensors", 0, 0, 10, 10, 10, 0, 0, 0)
-    return BatchRecord(stream, number, 1, "data", number, 0, (account,), {"early": 1}, 1, 0, {"fold": 1.0})
+    return BatchRecord(stream, number, 1, "data", number, 0, (account,), {"early": 1}, 1, 0, {"process": 1.0})
 
 
 def main(streams: int, count: int) -> None:

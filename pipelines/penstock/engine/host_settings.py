@@ -20,7 +20,7 @@ class HostSettings(SettingsSection):
         description="minimum time between batch starts; 0s starts a batch when a record arrives",
     )
     driver_budget_mb: int = Field(
-        256, ge=0, description="largest batch that the driver folds, in MB; executors fold larger ones"
+        256, ge=0, description="largest batch that the driver processes, in MB; executors process larger ones"
     )
     lease_timeout: DurationMs = Field(
         DurationMs(15_000), gt=1_000, le=300_000, description="how long a lease lasts without a heartbeat"
@@ -37,7 +37,7 @@ class HostSettings(SettingsSection):
 
     @property
     def driver_budget_bytes(self) -> int:
-        """The largest batch that the driver folds, in bytes."""
+        """The largest batch that the driver processes, in bytes."""
         return self.driver_budget_mb * 2**20
 
 

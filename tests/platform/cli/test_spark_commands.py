@@ -60,7 +60,7 @@ def test_a_pipeline_runs_over_files_into_tables_of_the_run(run, home: Path, tmp_
     assert result.code == 0, result.err
     document = json.loads(result.out)
     assert document["accounts"] == {
-        "read": 10, "folded": 9, "late": 0, "quarantined": 1, "duplicate": 0, "filtered": 0
+        "read": 10, "accepted": 9, "late": 0, "quarantined": 1, "duplicate": 0, "filtered": 0
     }  # fmt: skip
     assert Path(document["tables"]) == home / "warehouse" / "runs" / "sensor_minute" / "once"
     latest = DeltaTable(Path(document["tables"]) / "latest" / "sensor_minute").to_pyarrow_table()

@@ -101,7 +101,7 @@ def test_fates_are_those_of_the_stage_of_the_table(
             **dict.fromkeys(LEDGER_SCHEMA.names, 0),
             "topic": "t",
             "read": read,
-            "folded": read - late,
+            "accepted": read - late,
             "late": late,
         }
         schema = pa.schema([*LEDGER_SCHEMA, pa.field("batch_clock", pa.timestamp("us", "UTC"))])

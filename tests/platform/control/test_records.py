@@ -38,7 +38,7 @@ def build_batch(number: int, stream: str = "s", **changes: object) -> BatchRecor
         panes={"early": 3, "late": number} if number else {"early": 3},
         rows=4,
         lag_records=7,
-        durations_ms={"fold": 1.5, "commit": 2.5 + number},
+        durations_ms={"process": 1.5, "commit": 2.5 + number},
         state_rows=5,
         state={"s": {"rows": 3, "bytes": 700}, "later": {"rows": 2, "bytes": 500}},
         result_rows={"latest/s": 3, "published/t": 1 + number},
@@ -121,7 +121,7 @@ def test_a_summary_covers_the_batches_after_a_given_one(store: ControlStore) -> 
         store.record_batch(build_batch(number, "other", rows=1_000))
     summary = summarize_batches(store, "s", 1)
     assert (summary.first, summary.last, summary.batches) == (2, 3, 2)
-    assert (summary.read, summary.folded, summary.late, summary.filtered) == (40, 34, 2, 4)
+    assert (summary.read, summary.accepted, summary.late, summary.filtered) == (40, 34, 2, 4)
     assert summary.panes == {"early": 6, "on_time": 0, "late": 5, "retract": 0, "replaced": 0}
     assert (summary.rows, summary.duration_ms, summary.longest_ms) == (8, 13.0, 7.0)
     assert summary.newest == build_batch(3)

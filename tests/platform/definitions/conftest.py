@@ -109,7 +109,7 @@ def build_batch(number: int, stream: str = "minute") -> BatchRecord:
         panes={"early": 2, "on_time": 1},
         rows=3,
         lag_records=4,
-        durations_ms={"fold": 10.0, "commit": 20.0 + number},
+        durations_ms={"process": 10.0, "commit": 20.0 + number},
         state_rows=3,
         state={stream: {"rows": 3, "bytes": 700}},
     )

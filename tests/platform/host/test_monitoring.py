@@ -33,7 +33,7 @@ def exported() -> Mapping[str, set[str]]:
     metrics = HostMetrics(registry)
     account = PartitionAccount("t", 0, 0, 10, 10, 6, 1, 1, 1, 1)
     metrics.count_batch(
-        BatchRecord("s", 0, 1, "data", 5, 4, (account,), {"early": 1}, 1, 8, durations_ms={"fold": 2.0})
+        BatchRecord("s", 0, 1, "data", 5, 4, (account,), {"early": 1}, 1, 8, durations_ms={"process": 2.0})
     )
     metrics.record_health(StreamHealth("s", StreamState.RUNNING, "", 0))
     labels_by_metric: dict[str, set[str]] = defaultdict(set, PROMETHEUS_METRICS)

@@ -36,7 +36,7 @@ def control(tmp_path: Path, registry: CollectorRegistry) -> Iterator[ObservedCon
 def build_batch(number: int) -> BatchRecord:
     account = PartitionAccount("sensors", 0, 0, 10, 10, 6, 1, 1, 1, filtered=1)
     return BatchRecord(
-        "s", number, 1, "data", 5_000, 4_000, (account,), {"early": 3}, 3, 8, durations_ms={"fold": 20.0}
+        "s", number, 1, "data", 5_000, 4_000, (account,), {"early": 3}, 3, 8, durations_ms={"process": 20.0}
     )
 
 
@@ -59,7 +59,7 @@ def test_metrics_count_committed_batches(control: ObservedControl, registry: Col
         samples = scrape(port)
     assert samples["penstock_batches_total", "data"] == 2
     assert samples["penstock_records_read_total", ""] == 20
-    fates = ("folded", "late", "quarantined", "duplicate", "filtered")
+    fates = ("accepted", "late", "quarantined", "duplicate", "filtered")
     assert [samples["penstock_records_total", fate] for fate in fates] == [12, 2, 2, 2, 2]
     assert samples["penstock_panes_total", "early"] == 6
     assert (samples["penstock_lag_records", ""], samples["penstock_watermark_timestamp_seconds", ""]) == (
@@ -67,7 +67,7 @@ def test_metrics_count_committed_batches(control: ObservedControl, registry: Col
         4,
     )
     assert samples["penstock_stream_running", ""] == 1
-    assert samples["penstock_batch_duration_seconds_sum", "fold"] == pytest.approx(0.04)
+    assert samples["penstock_batch_duration_seconds_sum", "process"] == pytest.approx(0.04)
 
 
 def test_the_host_is_healthy_until_a_stream_fails(

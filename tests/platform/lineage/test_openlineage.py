@@ -108,7 +108,7 @@ def test_reads_are_counted_by_topic_over_all_batches(
 ) -> None:
     for number in range(3):
         (account,) = make_batch(number).accounts
-        other = replace(account, topic="clicks", end=account.start + 5, read=5, folded=4)
+        other = replace(account, topic="clicks", end=account.start + 5, read=5, accepted=4)
         store.record_batch(replace(make_batch(number), accounts=(account, other)))
     summary = summarize_batches(store, "minute", 0)
     assert summary is not None

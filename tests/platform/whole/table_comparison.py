@@ -24,7 +24,7 @@ PANES = """
 """
 LEDGER = """
     SELECT partition, sum(read), max("end"),
-           bool_and(read = "end" - start AND read = folded + late + quarantined + duplicate + filtered),
+           bool_and(read = "end" - start AND read = accepted + late + quarantined + duplicate + filtered),
            bool_and(follows)
     FROM (
         SELECT *, start = lag("end", 1, 0) OVER (PARTITION BY partition ORDER BY batch_id) AS follows FROM ledger

@@ -86,7 +86,7 @@ def test_each_invalid_record_is_quarantined_by_its_address(running: ScratchStack
     report = json.loads(running.run("audit", "card_alerts", "--json", seconds=180).stdout)
     states = {verdict["check"]: (verdict["state"], verdict["summary"]) for verdict in report["verdicts"]}
     valid = RECORDS - len(invalid)
-    fates = f"{valid:,} folded + 0 late + {len(invalid)} quarantined + 0 duplicate + 0 filtered"
+    fates = f"{valid:,} accepted + 0 late + {len(invalid)} quarantined + 0 duplicate + 0 filtered"
     assert states["accounts"] == ("passed", f"{RECORDS:,} read = {fates}")
     # Its function runs once per batch, so the audit executes the batches again.
     assert states["results"][0] == "passed", states["results"]

@@ -53,7 +53,7 @@ def _skip_an_offset(warehouse: Path) -> None:
 
 def _edit_a_row(warehouse: Path) -> None:
     DeltaTable(warehouse / LEDGER).update(
-        {"folded": "folded - 1"}, predicate="batch_id = 0 AND partition = 0"
+        {"accepted": "accepted - 1"}, predicate="batch_id = 0 AND partition = 0"
     )
 
 
@@ -77,7 +77,7 @@ DAMAGES = {
         _skip_an_offset, "offset ranges", "records/0 offset 2: no batch read offsets 2 to 2"
     ),
     "an edited row": Damage(
-        _edit_a_row, "accounts", "records/0, batch 0: 2 records read of offsets 0 to 1, but 1 folded"
+        _edit_a_row, "accounts", "records/0, batch 0: 2 records read of offsets 0 to 1, but 1 accepted"
     ),
     "a doubled commit": Damage(_double_a_commit, "files", "ledger/stream, version "),
     "a lost table": Damage(

@@ -98,7 +98,7 @@ def test_a_missing_result_column_is_a_difference() -> None:
     assert str(difference) == "latest/minutes: has no column mean"
 
 
-@pytest.mark.parametrize("name", ["topic", "partition", "start", "folded"])
+@pytest.mark.parametrize("name", ["topic", "partition", "start", "accepted"])
 def test_a_ledger_row_without_a_value_is_found(tmp_path: Path, name: str) -> None:
     bench = run_stream(tmp_path)
     missing: dict[str, int | None] = {name: None}
@@ -110,10 +110,10 @@ def test_a_ledger_row_without_a_value_is_found(tmp_path: Path, name: str) -> Non
 
 def test_a_negative_account_does_not_add_up(tmp_path: Path) -> None:
     bench = run_stream(tmp_path)
-    rewrite(bench, "ledger/stream", lambda table: edit_row(table.sort_by(ORDER), 0, folded=3, late=-1))
+    rewrite(bench, "ledger/stream", lambda table: edit_row(table.sort_by(ORDER), 0, accepted=3, late=-1))
     assert find_failures(bench)["accounts"] == (
         "records/0, batch 0: 2 records read of offsets 0 to 1, but "
-        "3 folded + -1 late + 0 quarantined + 0 duplicate + 0 filtered"
+        "3 accepted + -1 late + 0 quarantined + 0 duplicate + 0 filtered"
     )
 
 

@@ -234,19 +234,19 @@ def test_an_overlapping_range_is_found(tmp_path: Path) -> None:
 
 def test_an_account_that_does_not_add_up_is_found(tmp_path: Path) -> None:
     bench = run_stream(tmp_path)
-    rewrite(bench, "ledger/stream", lambda rows: edit_row(rows.sort_by(ORDER), 0, folded=1))
+    rewrite(bench, "ledger/stream", lambda rows: edit_row(rows.sort_by(ORDER), 0, accepted=1))
     assert find_failures(bench)["accounts"] == (
         "records/0, batch 0: 2 records read of offsets 0 to 1, but "
-        "1 folded + 0 late + 0 quarantined + 0 duplicate + 0 filtered"
+        "1 accepted + 0 late + 0 quarantined + 0 duplicate + 0 filtered"
     )
 
 
 def test_a_forged_account_contradicts_control_store_and_tables(tmp_path: Path) -> None:
     bench = run_stream(tmp_path)
-    rewrite(bench, "ledger/stream", lambda rows: edit_row(rows.sort_by(ORDER), 0, folded=1, late=1))
+    rewrite(bench, "ledger/stream", lambda rows: edit_row(rows.sort_by(ORDER), 0, accepted=1, late=1))
     failures = find_failures(bench)
     assert (
-        failures["agreement"] == "records/0, batch 0: folded is 1 in the ledger, but 2 in the control store"
+        failures["agreement"] == "records/0, batch 0: accepted is 1 in the ledger, but 2 in the control store"
     )
     assert failures[SIDE_TABLES] == "late of records/0, batch 0: the ledger counts 1 records; the table has 0"
     assert "accounts" not in failures
@@ -255,7 +255,7 @@ def test_a_forged_account_contradicts_control_store_and_tables(tmp_path: Path) -
 def test_a_wrong_account_of_another_stage_names_the_stage(tmp_path: Path) -> None:
     bench = run_stream(tmp_path, "side by side")
     assert run_checks(bench)[SIDE_TABLES].summary == "3 late and 1 quarantined rows match the ledger"
-    rewrite(bench, "ledger/stream.beside", lambda rows: edit_row(rows.sort_by(ORDER), 0, folded=1, late=1))
+    rewrite(bench, "ledger/stream.beside", lambda rows: edit_row(rows.sort_by(ORDER), 0, accepted=1, late=1))
     assert find_failures(bench) == {
         SIDE_TABLES: "beside: late of records/0, batch 0: the ledger counts 1 records; the table has 0"
     }

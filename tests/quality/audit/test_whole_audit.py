@@ -54,7 +54,7 @@ def test_every_check_of_an_undamaged_stream_passes(
     summaries = {verdict.check: verdict.summary for verdict in report.verdicts}
     late = audited_stream.scope(audited_stream.folder).late_rows.num_rows
     assert late > 0
-    assert f"6,004 read = {6_001 - late:,} folded + {late} late + 3 quarantined" in summaries["accounts"]
+    assert f"6,004 read = {6_001 - late:,} accepted + {late} late + 3 quarantined" in summaries["accounts"]
     assert summaries["delivery audited"].startswith("6,000 records of 1 producers are in the topic")
     assert summaries["archive audited"].startswith("6,004 offsets")
 

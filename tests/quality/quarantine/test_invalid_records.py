@@ -71,7 +71,7 @@ def test_each_kind_of_invalid_record_is_quarantined_by_its_position(
     summaries = {verdict.check: verdict.summary for verdict in report.verdicts}
     assert (
         summaries["accounts"]
-        == "5,000 read = 4,950 folded + 0 late + 50 quarantined + 0 duplicate + 0 filtered"
+        == "5,000 read = 4,950 accepted + 0 late + 50 quarantined + 0 duplicate + 0 filtered"
     )
     assert all(verdict.state != "failed" for verdict in report.verdicts), report.verdicts
     check_rows = running.table("checks/minutes").to_pylist()

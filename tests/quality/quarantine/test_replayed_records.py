@@ -57,7 +57,7 @@ def test_a_later_stream_counts_a_replayed_record_once(
     topic_source = TopicSource(spark, "sentagain", BrokerAccess(broker.bootstrap))
     outcome = run_bounded(plan, spark, topic_source, config, lambda: 0)
     (account,) = outcome.accounts
-    assert (account.read, account.folded, account.quarantined) == (4, 3, 1)
+    assert (account.read, account.accepted, account.quarantined) == (4, 3, 1)
     table = pa.table(DeltaTable(tmp_path / "tables/latest/later").to_pyarrow_table())
     assert table.select(["device", "n"]).to_pylist() == [{"device": "a", "n": 3}]
     (quarantined,) = read_quarantine(tmp_path / "tables", "sentagain")

@@ -44,7 +44,7 @@ def test_fates_are_shares_of_the_records_read() -> None:
             **dict.fromkeys(LEDGER_SCHEMA.names, 0),
             "topic": "t",
             "read": 10,
-            "folded": 8,
+            "accepted": 8,
             "late": 2,
             "batch_clock": 5_000,
         },

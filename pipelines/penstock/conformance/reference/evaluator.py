@@ -279,7 +279,7 @@ def update_counts(
         if not record_elements:
             counts.filtered += 1
         elif address in taken_addresses:
-            counts.folded += 1
+            counts.accepted += 1
         else:
             counts.late += 1
 

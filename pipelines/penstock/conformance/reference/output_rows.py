@@ -79,7 +79,7 @@ class PartitionCounts:
     """The fates of the records of one partition in one batch."""
 
     read: int = 0
-    folded: int = 0
+    accepted: int = 0
     late: int = 0
     quarantined: int = 0
     duplicate: int = 0
@@ -88,7 +88,7 @@ class PartitionCounts:
     @property
     def is_balanced(self) -> bool:
         """Tell whether every record is counted exactly once."""
-        return self.read == self.folded + self.late + self.quarantined + self.duplicate + self.filtered
+        return self.read == self.accepted + self.late + self.quarantined + self.duplicate + self.filtered
 
 
 @dataclass(frozen=True)

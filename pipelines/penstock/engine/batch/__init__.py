@@ -1,1 +1,1 @@
-"""The batch protocol: intent, fold, outcome, commits. Exactly once, also after a kill between any two steps."""
+"""The batch protocol: intent, processing, outcome, commits. Exactly once, also if it is killed in between."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-RECORD_FATES = ("folded", "late", "quarantined", "duplicate", "filtered")
+RECORD_FATES = ("accepted", "late", "quarantined", "duplicate", "filtered")
 """The fates of a record. Every record that a batch reads has exactly one."""
 ACCOUNT_COUNTS = ("read", *RECORD_FATES)
 """The counts of an account."""
@@ -20,7 +20,7 @@ class PartitionAccount:
     start: int
     end: int
     read: int
-    folded: int
+    accepted: int
     late: int
     quarantined: int
     duplicate: int
@@ -29,4 +29,4 @@ class PartitionAccount:
     @property
     def is_balanced(self) -> bool:
         """Whether every record read is counted exactly once."""
-        return self.read == self.folded + self.late + self.quarantined + self.duplicate + self.filtered
+        return self.read == self.accepted + self.late + self.quarantined + self.duplicate + self.filtered

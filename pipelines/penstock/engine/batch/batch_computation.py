@@ -1,4 +1,4 @@
-"""Computes one batch: reads its records, advances the watermarks, and folds the stages."""
+"""Computes one batch: reads its records, advances the watermarks, and processes the stages."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -13,7 +13,7 @@ from penstock.engine.batch.intent import BatchIntent
 from penstock.engine.batch.placement import Placement
 from penstock.engine.batch.stage_execution import (
     collect_partials,
-    fold_stages,
+    process_stages,
     release_partials,
     summarize_partials,
 )
@@ -34,7 +34,7 @@ class BatchComputation:
     stopwatch: Stopwatch = field(default_factory=Stopwatch)
 
     def compute(self, batch_input: BatchInput) -> BatchResult:
-        """Read and fold the records. Release the result after use."""
+        """Read and process the records. Release the result after use."""
         with self.stopwatch.step("read"):
             batch_input, dedup_result = self._drop_duplicates(batch_input)
             record_count = sum(span.end - span.start for span in self.intent.ranges)
@@ -43,8 +43,8 @@ class BatchComputation:
         try:
             watermarks = self._advance_watermarks(map(summarize_partials, partials.values()))
             batch_time = self.committed.make_batch_time(self.intent, watermarks.stream)
-            with self.stopwatch.step("fold"):
-                stage_results = fold_stages(
+            with self.stopwatch.step("process"):
+                stage_results = process_stages(
                     self.graph, self.committed.stages, self.placement, partials, batch_time
                 )
         except Exception:

@@ -1,4 +1,4 @@
-"""The input of a batch: partials to fold, and the records that are stored one by one."""
+"""The input of a batch: partials to process, and the records that are stored one by one."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -179,7 +179,7 @@ def account_partitions(
     partials = partials.select(ACCOUNT_SCHEMA.names)
     window_partials = select_window_partials(partials)
     # Usually nothing is late, and then nothing is copied.
-    folded_counts = _count_by_partition(
+    accepted_counts = _count_by_partition(
         window_partials.filter(pa.array(~is_late)) if is_late.any() else window_partials
     )
     late_counts = _count_by_partition(window_partials.filter(pa.array(is_late)))
@@ -190,7 +190,7 @@ def account_partitions(
     return tuple(
         _build_account(
             offset_range,
-            folded_counts[offset_range.name],
+            accepted_counts[offset_range.name],
             late_counts[offset_range.name],
             {fate_name: counts[offset_range.name] for fate_name, counts in counts_by_fate.items()},
         )
@@ -213,15 +213,15 @@ def _aggregate_by_partition(partials: pa.Table, column: str, function: str) -> d
 
 
 def _build_account(
-    offset_range: OffsetRange, folded: int, late: int, counts_by_fate: Mapping[str, int]
+    offset_range: OffsetRange, accepted: int, late: int, counts_by_fate: Mapping[str, int]
 ) -> PartitionAccount:
     return PartitionAccount(
         offset_range.topic,
         offset_range.partition,
         offset_range.start,
         offset_range.end,
-        folded + late + sum(counts_by_fate.values()),
-        folded=folded,
+        accepted + late + sum(counts_by_fate.values()),
+        accepted=accepted,
         late=late,
         quarantined=counts_by_fate[FATE_QUARANTINED],
         duplicate=counts_by_fate[FATE_DUPLICATE],

@@ -1,4 +1,4 @@
-"""The result of a batch before it is written: its records, read and folded."""
+"""The result of a batch before it is written: its records, read and processed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ PartitionAccounts = tuple[PartitionAccount, ...]
 
 @dataclass(frozen=True)
 class BatchResult:
-    """A batch that was read and folded. Nothing of it is visible outside, so it can be discarded."""
+    """A batch that was read and processed. Nothing of it is visible outside, so it can be discarded."""
 
     inputs_by_stage: Mapping[str, BatchInput]
     """The records as each first stage reads them."""

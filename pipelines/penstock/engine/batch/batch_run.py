@@ -1,6 +1,6 @@
 """Runs a batch whose intent is declared: computes it, writes it, commits its outcome, and publishes it.
 
-1. Read and fold the records. Nothing of this is visible outside.
+1. Read and process the records. Nothing of this is visible outside.
 2. Write files that nothing references yet: the changed state, and the rows of each table.
 3. Commit the outcome, which references all of them, to the journal.
 4. Commit the files of each table in one transaction, identified by (application, batch id).

@@ -20,7 +20,7 @@ def report_no_backlog(_ranges: Sequence[OffsetRange]) -> int:
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """How to run the batches of one stream. By default everything is folded here, and nothing is looked up."""
+    """How to run the batches of one stream. By default everything is processed here, and nothing is looked up."""
 
     count_backlog: Callable[[Sequence[OffsetRange]], int] = report_no_backlog
     """Returns how many records wait beyond these ranges."""

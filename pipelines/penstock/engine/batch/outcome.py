@@ -42,7 +42,7 @@ class BatchOutcome:
     inputs: Mapping[str, int] = field(default_factory=dict)
     """The watermark of each input, by topic; the stream's is the lowest of them."""
     placement: str = "driver"
-    """Where the batch was folded: `driver` or `executors`."""
+    """Where the batch was accepted: `driver` or `executors`."""
     archived: int = 0
     """Records that an archive stored unchanged, without panes."""
     erased: ErasureAccount | None = None

@@ -1,4 +1,4 @@
-"""Folds a batch in parts, here or on executors: the task of a part and its result."""
+"""Processes a batch in parts, here or on executors: the task of a part and its result."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ PARTITION_COLUMNS = ("_topic", "_partition")
 
 @dataclass(frozen=True)
 class PartResult:
-    """The result of one part: the file of its changed state, if any, and the output of the fold."""
+    """The result of one part: the file of its changed state, if any, and the output of the processing."""
 
     run: str | None
     panes: pa.Table
@@ -38,7 +38,7 @@ class PartResult:
 
 @dataclass(frozen=True)
 class PartTask:
-    """Everything needed to fold any part of a batch. It can be sent to any process that has the state's folder."""
+    """Everything needed to process any part of a batch. It can be sent wherever the state's folder is."""
 
     stage: CompiledStage
     folder: Path
@@ -50,8 +50,8 @@ class PartTask:
         """Return the part of each partial."""
         return assign_hash_parts(_group_hashes(self.stage, partials))
 
-    def fold_part(self, part: int, partials: pa.Table) -> PartResult:
-        """Fold all partials of one part, and write its changed state."""
+    def process_part(self, part: int, partials: pa.Table) -> PartResult:
+        """Process all partials of one part, and write its changed state."""
         part_files = [run_file for run_file in self.files if is_for_part(run_file, part)]
         tree = state_tree.open_tree(self.stage.state_schema, self.folder, part_files, part)
         window_partials = select_window_partials(partials)
@@ -76,15 +76,15 @@ class PartTask:
 
 
 class PartExecutor(Protocol):
-    """Folds the parts of a batch in parallel."""
+    """Processes the parts of a batch in parallel."""
 
-    def fold_parts(self, task: PartTask, partials: "pa.Table | RemotePartials") -> Iterable[PartResult]:
-        """Fold every part, also those without partials: timers may be due in them."""
+    def process_parts(self, task: PartTask, partials: "pa.Table | RemotePartials") -> Iterable[PartResult]:
+        """Process every part, also those without partials: timers may be due in them."""
 
 
 @dataclass(frozen=True)
 class CombinedParts:
-    """The result of a batch that was folded in parts: its changed state files, and the rest as one result."""
+    """The result of a batch that was processed in parts: its changed state files, and the rest as one result."""
 
     runs: Sequence[str]
     outcome: StageResult

@@ -1,6 +1,6 @@
-"""Where a batch is folded: on the driver while its data fits into a budget of bytes, else in parts on executors.
+"""Where a batch is accepted: on the driver while its data fits into a budget of bytes, else in parts on executors.
 
-The data of a batch is known before it is folded: the partials, which executors measure when there may be many, and
+The data of a batch is known in advance: the partials, which executors measure when there may be many, and
 the rows of the state that are due. Both placements use the same files, so a stream can switch with any batch.
 """
 
@@ -19,7 +19,7 @@ FIXED_VALUE_BYTES, TEXT_VALUE_BYTES, LIST_VALUE_BYTES = 8, 40, 200
 
 @dataclass(frozen=True)
 class Placement:
-    """The driver's budget, and the executor of what exceeds it; without an executor everything is folded here."""
+    """The driver's budget, and the executor of what exceeds it; without one everything is processed here."""
 
     budget_bytes: int = DRIVER_BUDGET_BYTES
     part_executor: PartExecutor | None = None
@@ -34,7 +34,7 @@ class Placement:
     def fits_on_driver(
         self, stage: CompiledStage, partial_count: int, due_rows: int, partial_bytes: int = 0
     ) -> bool:
-        """Whether these partials and due rows are folded on the driver; `partial_bytes` is their size, if known.
+        """Whether these partials and due rows are processed on the driver; `partial_bytes` is their size, if known.
 
         Partials end up in rows of the state, which are at least as large.
         """
@@ -47,7 +47,7 @@ class Placement:
 
 
 DRIVER_ONLY = Placement()
-"""Everything is folded on the driver."""
+"""Everything is processed on the driver."""
 
 
 def estimate_row_bytes(schema: pa.Schema) -> int:

@@ -30,7 +30,7 @@ LEDGER_SCHEMA = pa.schema(
     [
         pa.field("topic", pa.string()),
         pa.field("partition", pa.int32()),
-        *(pa.field(name, pa.int64()) for name in ("start", "end", "read", "folded", "late", "quarantined")),
+        *(pa.field(name, pa.int64()) for name in ("start", "end", "read", "accepted", "late", "quarantined")),
         *(pa.field(name, pa.int64()) for name in ("duplicate", "filtered")),
     ]
 )

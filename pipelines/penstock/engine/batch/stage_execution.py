@@ -1,4 +1,4 @@
-"""Folds the stages of one batch, on the driver or in parts on executors, with the same result."""
+"""Processes the stages of one batch, on the driver or in parts on executors, with the same result."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ LocalOrRemotePartials: TypeAlias = pa.Table | RemotePartials
 class StagePartials:
     """The partials that a first stage read, and which of them it refused as `late`.
 
-    For partials that were folded on executors, only the columns of the accounts are here.
+    For partials that were processed on executors, only the columns of the accounts are here.
     """
 
     partials: pa.Table
@@ -50,7 +50,7 @@ class StageResults:
 
     @property
     def placement(self) -> str:
-        """Where the first stages were folded: `executors` if any of them was."""
+        """Where the first stages were accepted: `executors` if any of them was."""
         return "executors" if self.runs else "driver"
 
 
@@ -77,14 +77,14 @@ def release_partials(partials: Mapping[str, LocalOrRemotePartials]) -> None:
             stage_partials.release()
 
 
-def fold_stages(
+def process_stages(
     graph: CompiledGraph,
     stage_states: StageStates,
     placement: Placement,
     partials: Mapping[str, LocalOrRemotePartials],
     batch_time: BatchTime,
 ) -> StageResults:
-    """Fold each first stage where it fits, and the later stages on the driver."""
+    """Process each first stage where it fits, and the later stages on the driver."""
     outcomes: dict[str, StageResult] = {}
     read_partials: dict[str, StagePartials] = {}
     runs: dict[str, Sequence[str]] = {}
@@ -105,7 +105,7 @@ def fold_stages(
                 stage_time,
                 batch_time.batch_id,
             )
-            combined = fold_in_parts(placement, task, stage_partials)
+            combined = process_in_parts(placement, task, stage_partials)
             outcomes[name], runs[name] = combined.outcome, combined.runs
             read_partials[name] = StagePartials(
                 *split_refused(summarize_partials(stage_partials), combined.late)
@@ -115,10 +115,10 @@ def fold_stages(
     )
 
 
-def fold_in_parts(placement: Placement, task: PartTask, partials: LocalOrRemotePartials) -> CombinedParts:
-    """Fold a stage in parts."""
+def process_in_parts(placement: Placement, task: PartTask, partials: LocalOrRemotePartials) -> CombinedParts:
+    """Process a stage in parts."""
     assert placement.part_executor is not None
-    return combine_parts(task.stage, placement.part_executor.fold_parts(task, partials))
+    return combine_parts(task.stage, placement.part_executor.process_parts(task, partials))
 
 
 def fits_on_driver(
@@ -128,7 +128,7 @@ def fits_on_driver(
     partials: LocalOrRemotePartials,
     batch_time: BatchTime,
 ) -> bool:
-    """Whether a stage is folded on the driver: its data is small enough, or there are no executors."""
+    """Whether a stage is processed on the driver: its data is small enough, or there are no executors."""
     if placement.part_executor is None:
         return True
     partial_count = partials.num_rows if isinstance(partials, pa.Table) else partials.rows

@@ -1,7 +1,7 @@
 """Runs the past batches of a stream again with the same records, ranges and clocks, which gives the same panes.
 
-Spark's job is the expensive part of a small batch, so many batches share one job, grouped by batch. The fold then
-runs batch by batch with the engine of live streams, with a separate journal and state.
+Spark's job is the expensive part of a small batch, so many batches share one job, grouped by batch. Then each
+batch is processed by itself, with the engine of live streams, with a separate journal and state.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -195,7 +195,7 @@ class _BatchShareInput:
         return QUARANTINED_RECORD_SCHEMA.empty_table()
 
     def read_late_records(self, windows: pa.Table) -> pa.Table:
-        """Return no rows: the fold counts late records."""
+        """Return no rows: the processing counts late records."""
         return pa.schema([*LATE_RECORD_SCHEMA, *self.stage.key]).empty_table()
 
     def read_ids(self) -> pa.Table:

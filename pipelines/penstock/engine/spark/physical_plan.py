@@ -21,7 +21,7 @@ DRIVER_TIER = "driver"
 
 @dataclass(frozen=True)
 class Parallelism:
-    """The partitions of each topic, the partitions of a shuffle, and the megabytes that the driver may fold."""
+    """The partitions of each topic, the partitions of a shuffle, and the megabytes that the driver may process."""
 
     topic_partitions: Mapping[str, int]
     shuffle_partitions: int
@@ -146,14 +146,14 @@ def count_read_tasks(parallelism: Parallelism) -> int:
 
 
 def describe_operator(plan: Plan, stage: Stage, parallelism: Parallelism) -> Iterator[PhysicalOperator]:
-    """Describe where windows are folded; a downstream stage reads the changes that are in memory."""
+    """Describe where windows are processed; a downstream stage reads the changes that are in memory."""
     upstream_stages = plan.upstream_of(stage)
     if upstream_stages:
         stage_names = " and ".join(upstream.name for upstream in upstream_stages)
         description = (
-            f"folds the changes of {stage_names} in the same batch, without a table, topic or shuffle between"
+            f"processes the changes of {stage_names} in the same batch, without table, topic or shuffle"
         )
-        yield PhysicalOperator(f"fold {stage.name}", DRIVER_TIER, 1, description)
+        yield PhysicalOperator(f"process {stage.name}", DRIVER_TIER, 1, description)
         return
     takes_single_records, is_ordered = (
         stage.window.is_record_ordered,
@@ -165,16 +165,16 @@ def describe_operator(plan: Plan, stage: Stage, parallelism: Parallelism) -> Ite
         else "partials"
     )
     trigger_text = "" if takes_single_records else ", evaluates triggers"
-    driver_text = f"fetches {payload} over Arrow, folds them into the state{trigger_text}"
+    driver_text = f"fetches {payload} over Arrow, merges them into the state{trigger_text}"
     if not stage.window.keeps_state:
         driver_text = f"fetches {payload} over Arrow and passes them on"
     executor_text = (
         f"above {parallelism.driver_budget_mb} MB: "
         f"{PART_COUNT} parts of the state, by key, after a shuffle of {payload}"
     )
-    yield PhysicalOperator(f"fold {stage.name}", DRIVER_TIER, 1, driver_text)
+    yield PhysicalOperator(f"process {stage.name}", DRIVER_TIER, 1, driver_text)
     yield PhysicalOperator(
-        f"fold {stage.name} in parts",
+        f"process {stage.name} in parts",
         EXECUTOR_TIER,
         min(parallelism.shuffle_partitions, PART_COUNT),
         executor_text,

@@ -31,7 +31,7 @@ class BatchSummary:
     last: int
     batches: int
     read: int
-    folded: int
+    accepted: int
     late: int
     quarantined: int
     duplicate: int

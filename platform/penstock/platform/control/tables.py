@@ -78,7 +78,7 @@ batches = Table(
     Column("accounts", JSON, nullable=False),
     # Sums of the accounts, so that a summary of many batches reads numbers and parses nothing.
     Column("read", BigInteger, nullable=False),
-    Column("folded", BigInteger, nullable=False),
+    Column("accepted", BigInteger, nullable=False),
     Column("late", BigInteger, nullable=False),
     Column("quarantined", BigInteger, nullable=False),
     Column("duplicate", BigInteger, nullable=False),

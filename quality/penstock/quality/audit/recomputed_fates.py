@@ -29,7 +29,7 @@ def compare_fates(
     for partition, counted in sorted(ledger_counts.items()):
         recounted = recomputed_counts.get(partition, dict.fromkeys(RECORD_FATES, 0))
         expected = {
-            "folded": recounted["folded"],
+            "accepted": recounted["accepted"],
             "quarantined": recounted["quarantined"] + rejected_counts.get(partition, 0),
             "duplicate": recounted["duplicate"],
             "filtered": recounted["filtered"] - late_counts.get(partition, 0),

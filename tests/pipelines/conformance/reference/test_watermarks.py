@@ -78,7 +78,7 @@ def test_a_future_record_never_advances_the_watermark(policy: str, quarantined: 
     outcome = evaluator.run(InputBatch(0, 100, records))
     assert outcome.watermark == 5
     assert [row.reason for row in outcome.quarantined] == ["future_event_time"] * quarantined
-    assert outcome.accounts[SOURCE, 0].folded == 2 - quarantined
+    assert outcome.accounts[SOURCE, 0].accepted == 2 - quarantined
 
 
 @pytest.mark.parametrize("time", [None, "soon", 1.5, True])

@@ -75,8 +75,8 @@ def test_a_sum_of_sums_is_exact_and_keeps_its_type(tmp_path: Path, name: str) ->
             "records", 0, number, {"key": "ab"[number % 2], "at": number * 4, "value": value}
         )
         came = {"s0": partials(graph.first_record_stage, [record], fields, "at", number)}
-        folded, _ = running.run(came, number, MIN_TIMESTAMP_MS)
-        told += folded["s2"].panes.select(["total", "kind"]).to_pylist()
+        accepted, _ = running.run(came, number, MIN_TIMESTAMP_MS)
+        told += accepted["s2"].panes.select(["total", "kind"]).to_pylist()
         panes = evaluator.run(InputBatch(number, number, (record,), watermark=0)).stage_panes["s2"]
         expected += [{**dict(pane.values), "kind": pane.kind} for pane in panes]
     assert told == expected

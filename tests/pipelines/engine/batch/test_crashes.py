@@ -330,10 +330,10 @@ def test_the_ledger_of_each_batch_is_balanced(tmp_path: Path) -> None:
     bench = Bench(PLAN, tmp_path)
     run(bench, Fuse(-1))
     ledger = bench.rows("ledger/stream")
-    assert [(row["read"], row["folded"], row["late"], row["quarantined"]) for row in ledger] != []
+    assert [(row["read"], row["accepted"], row["late"], row["quarantined"]) for row in ledger] != []
     for row in ledger:
         assert row["read"] == row["end"] - row["start"]
-        assert row["read"] == row["folded"] + row["late"] + row["quarantined"]
+        assert row["read"] == row["accepted"] + row["late"] + row["quarantined"]
     assert sum(row["late"] for row in ledger) == len(bench.rows("late/stream")) == 1
     assert sum(row["quarantined"] for row in ledger) == len(bench.rows("quarantine/records")) == 1
 

@@ -87,7 +87,7 @@ def test_idle_time_restarts_while_a_partition_has_unread_records(bench: Bench, f
     bench.feed(engine, InputBatch(1, HOUR, backlog), ["records/0", "records/1"])
     assert engine.last_outcome is not None
     assert engine.last_outcome.watermark.value == 0  # the other partition may have been read to no end
-    assert [(account.read, account.folded) for account in engine.last_outcome.accounts] == [(59, 59)]
+    assert [(account.read, account.accepted) for account in engine.last_outcome.accounts] == [(59, 59)]
     assert ticked(engine)[0][0] == HOUR + 30_000
 
 

@@ -1,4 +1,4 @@
-"""A batch that is folded in remote parts gives the tables of one folded on the driver, and so does any mixture."""
+"""A batch that is processed in remote parts gives the same tables as one on the driver, and so does any mixture."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -26,22 +26,24 @@ from penstock.engine.tables.table_paths import list_owned_paths, list_quarantine
 
 @dataclass
 class InParts:
-    """Folds the parts one after the other, after a round trip as to other processes."""
+    """Processes the parts one after the other, after a round trip as to other processes."""
 
-    folded: list[int] = field(default_factory=list)
+    accepted: list[int] = field(default_factory=list)
 
-    def fold_parts(self, task: PartTask, partials: pa.Table | RemotePartials) -> Iterator[PartResult]:
+    def process_parts(self, task: PartTask, partials: pa.Table | RemotePartials) -> Iterator[PartResult]:
         assert isinstance(partials, pa.Table)
         sent: PartTask = cloudpickle.loads(cloudpickle.dumps(task))
         part_of = sent.assign_parts(partials)
-        self.folded.append(task.batch_id)
+        self.accepted.append(task.batch_id)
         for part in range(PART_COUNT):
-            yield decode_part(encode_part(sent.fold_part(part, partials.filter(pa.array(part_of == part)))))
+            yield decode_part(
+                encode_part(sent.process_part(part, partials.filter(pa.array(part_of == part))))
+            )
 
 
 @dataclass(frozen=True)
 class Turns(Placement):
-    """Folds these batches remotely, counted from the start of a host."""
+    """Processes these batches remotely, counted from the start of a host."""
 
     elsewhere: tuple[bool, ...] = ()
     asked: list[None] = field(default_factory=list)
@@ -68,16 +70,16 @@ def test_changing_placements_give_the_same_tables(
     run(moving, Fuse(steps))
     for table in {*list_owned_paths(PLANS[name]), *list_quarantine_paths(PLANS[name])}:
         assert moving.rows(table) == here.rows(table), table
-    assert bool(spreader.folded) == any(elsewhere[: len(history()) * len(PLANS[name].source_stages)])
+    assert bool(spreader.accepted) == any(elsewhere[: len(history()) * len(PLANS[name].source_stages)])
 
 
-def test_a_batch_that_fits_is_folded_on_the_driver(tmp_path: Path) -> None:
+def test_a_batch_that_fits_is_processed_on_the_driver(tmp_path: Path) -> None:
     spreader = InParts()
     bench = Bench(PLANS["fixed"], tmp_path, placement=Placement(1_500, spreader))
     run(bench, Fuse(-1))
     outcomes = list(BatchJournal(tmp_path / "stream" / "journal").read_outcomes())
     placements = {outcome.batch_id: outcome.placement for outcome in outcomes}
-    assert [batch for batch, place in placements.items() if place == "executors"] == spreader.folded
+    assert [batch for batch, place in placements.items() if place == "executors"] == spreader.accepted
     assert set(placements.values()) == {"driver", "executors"}
 
 
@@ -88,7 +90,7 @@ def test_the_size_of_long_keys_counts(tmp_path: Path) -> None:
     for offset, length in enumerate([1, 40_000, 60_000]):
         fields = {"key": "k" * length, "at": 3, "value": 1, "word": None}
         bench.feed(engine, InputBatch(offset, 100 + offset, (InputRecord("records", 0, offset, fields),)))
-    assert spreader.folded == [2]
+    assert spreader.accepted == [2]
 
 
 def test_late_records_of_a_partition_with_many_partials_are_counted_once() -> None:
@@ -98,5 +100,5 @@ def test_late_records_of_a_partition_with_many_partials_are_counted_once() -> No
     table, is_late = split_refused(partials, {("t", 0): 4})
     ranges = [OffsetRange("t", 0, 0, 31), OffsetRange("t", 1, 0, 5)]
     first, second = account_partitions(ranges, table, is_late)
-    assert (first.read, first.folded, first.late, first.quarantined) == (31, 26, 4, 1)
-    assert (second.read, second.folded, second.late, second.quarantined) == (5, 5, 0, 0)
+    assert (first.read, first.accepted, first.late, first.quarantined) == (31, 26, 4, 1)
+    assert (second.read, second.accepted, second.late, second.quarantined) == (5, 5, 0, 0)

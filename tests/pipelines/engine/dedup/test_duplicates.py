@@ -154,7 +154,7 @@ def expected(batches: Sequence[InputBatch]) -> tuple[list[Any], list[Any]]:
     evaluator = Evaluator(PLAN)
     outcomes = [evaluator.run(batch) for batch in batches]
     ledger = [
-        (outcome.batch, partition, a.read, a.folded, a.late, a.quarantined, a.duplicate)
+        (outcome.batch, partition, a.read, a.accepted, a.late, a.quarantined, a.duplicate)
         for outcome in outcomes
         for (_, partition), a in outcome.accounts.items()
     ]
@@ -168,7 +168,7 @@ def expected(batches: Sequence[InputBatch]) -> tuple[list[Any], list[Any]]:
 
 def told(bench: Bench) -> tuple[list[Any], list[Any]]:
     """Return the accounts and panes in the tables."""
-    counts = ("batch_id", "partition", "read", "folded", "late", "quarantined", "duplicate")
+    counts = ("batch_id", "partition", "read", "accepted", "late", "quarantined", "duplicate")
     ledger = [tuple(row[name] for name in counts) for row in bench.rows("ledger/stream")]
     panes = [
         (r["batch_id"], r["key"], round(r["window_start"].timestamp() * 1000), r["kind"], r["n"], r["total"])

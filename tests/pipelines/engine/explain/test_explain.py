@@ -54,18 +54,18 @@ def test_the_questions_the_plan_and_the_state_are_explained_in_order() -> None:
 
 
 def test_the_physical_plan_is_shown_when_it_is_given() -> None:
-    running = (PhysicalOperator("fold", "driver", 1, "folds partials with the state"),)
+    running = (PhysicalOperator("process", "driver", 1, "merges partials with the state"),)
     told = explain(CORRECTIONS, running)
-    assert "fold: folds partials with the state (driver, 1 task)" in told.as_text()
+    assert "process: merges partials with the state (driver, 1 task)" in told.as_text()
     assert told.as_json()["physical"] == [
-        {"part": "fold", "tier": "driver", "tasks": 1, "operation": "folds partials with the state"}
+        {"part": "process", "tier": "driver", "tasks": 1, "operation": "merges partials with the state"}
     ]
 
 
 def test_the_terms_of_other_systems_are_named() -> None:
     running = (
         PhysicalOperator("read sensors", "executors", 3, "parses"),
-        PhysicalOperator("fold", "driver", 1, "folds"),
+        PhysicalOperator("process", "driver", 1, "processes"),
     )
     told = explain(CORRECTIONS, running).as_json()["elements"]
     assert told["stateless"] == (
@@ -176,14 +176,14 @@ def test_single_rows_are_explained() -> None:
 def test_the_physical_plan_is_drawn_beside_a_graph() -> None:
     running = (
         PhysicalOperator("read sensors", "executors", 3, "parses"),
-        PhysicalOperator("fold", "driver", 1, "folds"),
+        PhysicalOperator("process", "driver", 1, "processes"),
     )
     assert render_mermaid(CORRECTIONS, running).endswith(
         """    subgraph executors [in the executors]
         r0["read sensors<br>3 tasks"]
     end
     subgraph driver [in the driver]
-        r1["fold<br>1 task"]
+        r1["process<br>1 task"]
     end
 """
     )

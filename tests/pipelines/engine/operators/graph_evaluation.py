@@ -60,8 +60,8 @@ def engine(plan: Plan, batches: Sequence[InputBatch], folder: Path) -> list[dict
     for batch in batches:
         after = MAX_TIMESTAMP_MS if batch.is_last else int(batch.watermark or 0)
         came = {stage.plan.name: input_for(stage, batch) for stage in graph.graph.record_stages}
-        folded, _ = graph.run(came, batch.clock, after)
-        answers.append({name: shown(one.panes) for name, one in folded.items()})
+        accepted, _ = graph.run(came, batch.clock, after)
+        answers.append({name: shown(one.panes) for name, one in accepted.items()})
     return answers
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock.engine.batch.placement import DRIVER_ONLY
-from penstock.engine.batch.stage_execution import fold_stages
+from penstock.engine.batch.stage_execution import process_stages
 from penstock.engine.batch.stage_states import StageStates
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.operators.stage_graph import CompiledGraph
@@ -26,7 +26,7 @@ class GraphRunner:
     ) -> tuple[dict[str, StageResult], BatchTime]:
         moment = BatchTime(self.batch, self.clock, clock, self.watermark, watermark)
         read = {name: mark_valid(table) for name, table in came.items()}
-        done = fold_stages(self.graph, self.holding, DRIVER_ONLY, read, moment)
+        done = process_stages(self.graph, self.holding, DRIVER_ONLY, read, moment)
         self.holding.adopt(self.holding.write_changes(done.outcomes, self.batch, done.runs))
         self.clock, self.watermark, self.batch = clock, watermark, self.batch + 1
         return dict(done.outcomes), moment

@@ -156,8 +156,8 @@ def engine(plan: Plan, batches: Sequence[InputBatch], folder: Path) -> list[dict
     for batch in batches:
         after = MAX_TIMESTAMP_MS if batch.is_last else int(batch.watermark or 0)
         came = partials(graph.graph.first_record_stage, batch.records, FIELDS, "at", batch.clock)
-        folded, _ = graph.run({plan.first_source_stage.name: came}, batch.clock, after)
-        answers.append({name: shown(one.panes) for name, one in folded.items()})
+        accepted, _ = graph.run({plan.first_source_stage.name: came}, batch.clock, after)
+        answers.append({name: shown(one.panes) for name, one in accepted.items()})
     return answers
 
 

@@ -118,9 +118,9 @@ def test_two_streams_equal_one_graph(
         after = MAX_TIMESTAMP_MS if batch.is_last else int(batch.watermark or 0)
         stage = whole.graph.first_record_stage
         came = partials(stage, batch.records, FIELDS, "at", batch.clock)
-        folded, moment = whole.run({"s0": came}, batch.clock, after)
-        in_one.append({"s1": shown(folded["s1"].panes)})
-        rows = make_published_rows(stage, folded["s0"], resolve_batch_time(stage, moment))
+        accepted, moment = whole.run({"s0": came}, batch.clock, after)
+        in_one.append({"s1": shown(accepted["s1"].panes)})
+        rows = make_published_rows(stage, accepted["s0"], resolve_batch_time(stage, moment))
         records += sent(rows, stage.plan.key, offsets)
     reader = GraphRunner(compile_graph(second, {"s0": TYPES}), tmp_path_factory.mktemp("reader"))
     evaluator, in_two, by_reference, read = Evaluator(second), [], [], []
@@ -129,10 +129,10 @@ def test_two_streams_equal_one_graph(
         read += some
         ends = number == len(cuts)
         after = MAX_TIMESTAMP_MS if ends else reader_watermark(read)
-        folded, _ = reader.run(
+        accepted, _ = reader.run(
             {"s0": elements(reader.graph.first_record_stage, some, PANE_WATERMARK_COLUMN)}, number, after
         )
-        in_two.append({"s1": shown(folded["s1"].panes)})
+        in_two.append({"s1": shown(accepted["s1"].panes)})
         told = evaluator.run(InputBatch(number, number, tuple(some), BOTH, None if ends else after, ends))
         by_reference.append({"s1": sorted(map(pane_row, told.stage_panes["s1"]), key=repr)})
     assert in_two == by_reference

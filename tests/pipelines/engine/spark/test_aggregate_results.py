@@ -232,7 +232,7 @@ def test_duplicates_are_counted_once(
     rows_by_window = "SELECT device, epoch_ms(window_start), n, total FROM latest ORDER BY ALL"
     assert query_duckdb(rows_by_window, latest=latest) == answer
     counted = sum(row[2] for row in answer)
-    assert sum_accounts(runner, "read", "folded", "quarantined", "duplicate") == [
+    assert sum_accounts(runner, "read", "accepted", "quarantined", "duplicate") == [
         (491, counted, 1, 490 - counted)
     ]
 

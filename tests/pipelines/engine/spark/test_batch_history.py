@@ -28,7 +28,7 @@ def ledger(tmp_path: Path) -> Path:
     rows = []
     for number, clock in enumerate(BATCH_TIMES_MS):
         start = number // 2 * 2
-        counts = dict.fromkeys(("read", "folded", "late", "quarantined", "duplicate", "filtered"), 0)
+        counts = dict.fromkeys(("read", "accepted", "late", "quarantined", "duplicate", "filtered"), 0)
         rows.append({"topic": "t", "partition": number % 2, "start": start, "end": start + 2, **counts})
         rows[-1] |= {"batch_id": 3 * number, "batch_clock": clock * 1000}
     write_deltalake(tmp_path, pa.Table.from_pylist(rows, schema=pa.schema([*LEDGER_SCHEMA, *BATCH_FIELDS])))

@@ -141,7 +141,7 @@ def test_files_of_every_format_are_read_completely(
     assert last.watermark.value == MAX_TIMESTAMP_MS
     assert last.batch_id == (0 if max_records is None else 4)
     assert list_windows(read_table(tmp_path, "latest/by_stored")) == expect_windows(sent, TEN_SECONDS, 10_000)
-    sums = "SELECT sum(read), sum(folded), sum(late) FROM ledger"
+    sums = "SELECT sum(read), sum(accepted), sum(late) FROM ledger"
     assert query_duckdb(sums, ledger=read_table(tmp_path, "ledger/by_stored")) == [(300, 300, 0)]
 
 

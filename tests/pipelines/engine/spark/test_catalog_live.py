@@ -139,7 +139,7 @@ def test_each_record_is_accounted_for(live_catalog: LiveCatalog, name: str) -> N
     accounts = live_catalog.read_ledger(name)
     read = sum(row["read"] for row in accounts)
     assert read == sum(sent)
-    fates = ("folded", "late", "quarantined", "duplicate", "filtered")
+    fates = ("accepted", "late", "quarantined", "duplicate", "filtered")
     assert read == sum(row[end] for row in accounts for end in fates)
     duplicates = 40 if plan.sources[0].deduplication else 0
     assert sum(row["duplicate"] for row in accounts) == duplicates

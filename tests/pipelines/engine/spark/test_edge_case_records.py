@@ -76,4 +76,4 @@ def test_edge_case_records_are_counted_in_their_windows(
     assert sorted(found, key=repr) == sorted(hashed, key=repr)
     reasons = runner.table(f"quarantine/{topic}").column("reason").to_pylist()
     assert reasons == ["missing_field:at"] * 2
-    assert sum_accounts(runner, "read", "folded", "quarantined") == [(10, 8, 2)]
+    assert sum_accounts(runner, "read", "accepted", "quarantined") == [(10, 8, 2)]

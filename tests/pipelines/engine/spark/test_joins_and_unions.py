@@ -185,7 +185,10 @@ def test_every_kind_of_join_matches_duckdb(
         assert materialize_rows(runner.table(f"panes/{kind}_{views.topic}"), columns) == expected
         assert materialize_rows(runner.table(f"runs/panes/{kind}_{views.topic}"), columns) == expected
     views_without_page = sum(row["page"] is None for row in concat_rounds(rounds, "views").to_pylist())
-    sums = "SELECT topic, sum(read), sum(folded), sum(quarantined), sum(filtered) FROM ledger GROUP BY 1 ORDER BY 1"
+    sums = (
+        "SELECT topic, sum(read), sum(accepted), sum(quarantined), sum(filtered) "
+        "FROM ledger GROUP BY 1 ORDER BY 1"
+    )
     account = [
         (buys.topic, 120, 120, 0, 0),
         (views.topic, 121, 120 - views_without_page, 1, views_without_page),
@@ -266,7 +269,7 @@ def test_branches_and_a_union_in_one_pass_match_duckdb(
         for folder in ("", "runs/"):
             found = runner.table(f"{folder}latest/{name}")
             assert query_duckdb(f"SELECT {columns} FROM found ORDER BY ALL", found=found) == expected, name
-    totals = "SELECT sum(read), sum(folded), sum(filtered) FROM ledger"
+    totals = "SELECT sum(read), sum(accepted), sum(filtered) FROM ledger"
     paid = sum(1 for row in tables["buys"].to_pylist() if (row["price"] or 0) > 3)
     assert query_duckdb(totals, ledger=runner.table(f"ledger/{plan.name}.cheap")) == [(120, 120 - paid, paid)]
     # Records that the first stage does not read are in the ledger of the first stage that reads them.

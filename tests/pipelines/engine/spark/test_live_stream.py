@@ -168,7 +168,7 @@ def test_a_record_is_in_each_of_its_sliding_windows(
     newest = '"at" - "at" % 3000'
     windows = f"[{newest} - 6000, {newest} - 3000, {newest}]"
     assert list_windows(runner.table(f"latest/{runner.plan.name}")) == expect_windows(sent, windows, 9_000)
-    assert sum_accounts(runner, "read", "folded") == [(300, 300)]
+    assert sum_accounts(runner, "read", "accepted") == [(300, 300)]
 
 
 def test_an_invalid_record_is_quarantined_unchanged_with_its_address(
@@ -215,7 +215,7 @@ def test_a_late_record_is_only_in_the_late_table(
     ]
     found = list_windows(runner.table(f"latest/{runner.plan.name}"))
     assert [(row[1], row[3], row[5]) for row in found] == [(20_000, 1, 4.0), (30_000, 2, 2.0)]
-    assert sum_accounts(runner, "read", "folded", "late") == [(4, 3, 1)]
+    assert sum_accounts(runner, "read", "accepted", "late") == [(4, 3, 1)]
 
 
 def test_records_that_steps_remove_are_counted_as_filtered(
@@ -235,7 +235,7 @@ def test_records_that_steps_remove_are_counted_as_filtered(
     assert list_windows(runner.table(f"latest/{runner.plan.name}")) == expect_windows(
         kept, '["at" - "at" % 10000]', 10_000
     )
-    accounts = sum_accounts(runner, "read", "folded", "quarantined", "filtered")
+    accounts = sum_accounts(runner, "read", "accepted", "quarantined", "filtered")
     assert accounts == [(301, len(kept), 1, 300 - len(kept))]
 
 
@@ -267,4 +267,4 @@ def test_a_partition_is_not_idle_while_the_stream_is_stopped(
     send(broker, topic, backlog)
     runner.clock = 1_000_000
     runner.run_until_read(60)
-    assert sum_accounts(runner, "read", "folded", "late") == [(60, 60, 0)]
+    assert sum_accounts(runner, "read", "accepted", "late") == [(60, 60, 0)]

@@ -120,4 +120,4 @@ def test_retries_and_replays_see_the_lookup_version_of_the_first_run(
     )
     assert query_duckdb(RESULT_QUERY, found=runner.table(f"runs/latest/{runner.plan.name}")) == expected
     ledger = runner.table(f"ledger/{runner.plan.name}")
-    assert query_duckdb("SELECT sum(read), sum(folded) FROM ledger", ledger=ledger) == [(600, 600)]
+    assert query_duckdb("SELECT sum(read), sum(accepted) FROM ledger", ledger=ledger) == [(600, 600)]

@@ -125,7 +125,7 @@ def test_each_topic_is_read_by_its_own_contract(
         (None, 0, 1, 0, 9),
     ]
     assert list_device_windows(runner.table(f"latest/{runner.plan.name}")) == expected
-    accounts = ", ".join(f"sum({name})" for name in ("read", "folded", "quarantined", "duplicate"))
+    accounts = ", ".join(f"sum({name})" for name in ("read", "accepted", "quarantined", "duplicate"))
     sums = f"SELECT topic, {accounts} FROM ledger GROUP BY 1 ORDER BY 1"
     found = query_duckdb(sums, ledger=runner.table(f"ledger/{runner.plan.name}"))
     assert found == [(calls, 6, 3, 1, 2), (readings, 4, 3, 1, 0)]

@@ -38,8 +38,8 @@ def test_each_part_has_its_tier_and_its_tasks() -> None:
         ("batch up to 20,000 records", "executors, 1 task"),
         ("larger batch", "executors, 4 tasks"),
         ("its shuffle", "executors, 2 tasks"),
-        (f"fold {CORRECTIONS.only_stage.name}", "driver, 1 task"),
-        (f"fold {CORRECTIONS.only_stage.name} in parts", "executors, 2 tasks"),
+        (f"process {CORRECTIONS.only_stage.name}", "driver, 1 task"),
+        (f"process {CORRECTIONS.only_stage.name} in parts", "executors, 2 tasks"),
         ("state", "driver, 1 task"),
         ("single records", "executors, 1 task"),
         ("tables", "driver, 1 task"),
@@ -47,14 +47,14 @@ def test_each_part_has_its_tier_and_its_tasks() -> None:
     ]
 
 
-@pytest.mark.parametrize("part", ["its shuffle", f"fold {CORRECTIONS.only_stage.name}"])
+@pytest.mark.parametrize("part", ["its shuffle", f"process {CORRECTIONS.only_stage.name}"])
 def test_order_windows_fold_every_record_without_a_shuffle(part: str) -> None:
     stage = replace(CORRECTIONS.only_stage, window=Tumbling(CountPolicy(3)), trigger=Default(), lateness=0)
     parts = {
         each.part: each.operation
         for each in describe_physical_plan(replace(CORRECTIONS, stages=(stage,)), PARALLELISM)
     }
-    assert ("ordered records" in parts.get(part, "")) == part.startswith("fold")
+    assert ("ordered records" in parts.get(part, "")) == part.startswith("process")
 
 
 def test_stages_over_the_same_records_share_one_job() -> None:
@@ -65,10 +65,10 @@ def test_stages_over_the_same_records_share_one_job() -> None:
         ("batch up to 20,000 records", "executors, 1 task"),
         ("larger batch", "executors, 4 tasks"),
         ("its shuffle", "executors, 2 tasks"),
-        (f"fold {CORRECTIONS.only_stage.name}", "driver, 1 task"),
-        (f"fold {CORRECTIONS.only_stage.name} in parts", "executors, 2 tasks"),
-        ("fold other", "driver, 1 task"),
-        ("fold other in parts", "executors, 2 tasks"),
+        (f"process {CORRECTIONS.only_stage.name}", "driver, 1 task"),
+        (f"process {CORRECTIONS.only_stage.name} in parts", "executors, 2 tasks"),
+        ("process other", "driver, 1 task"),
+        ("process other in parts", "executors, 2 tasks"),
     ]
     assert (
         "share one pass over the records"
@@ -114,13 +114,13 @@ def test_the_parts_say_why_records_are_sent() -> None:
         read("sensors").rows({"site": "STRING"}).write("t", mode="log").plan, PARALLELISM
     )
     parts = [{part.part: part.operation for part in all_parts} for all_parts in (join_parts, row_parts)]
-    larger_batch, folds = ([each[part] for each in parts] for part in ("larger batch", "fold t"))
+    larger_batch, processes = ([each[part] for each in parts] for part in ("larger batch", "process t"))
     assert larger_batch == [
         "1 step, then sends every record: matches are found in the state of the other side",
         "1 step, then sends every record, as a row",
     ]
-    assert folds == [
-        "fetches records over Arrow, folds them into the state",
+    assert processes == [
+        "fetches records over Arrow, merges them into the state",
         "fetches records over Arrow and passes them on",
     ]
 
@@ -128,10 +128,12 @@ def test_the_parts_say_why_records_are_sent() -> None:
 @settings(deadline=None)
 @given(plans())
 def test_every_plan_can_fold_in_the_driver_and_the_executors(plan: Plan) -> None:
-    folds = [
-        part for part in describe_physical_plan(plan, Parallelism({}, 2, 256)) if part.part.startswith("fold")
+    processes = [
+        part
+        for part in describe_physical_plan(plan, Parallelism({}, 2, 256))
+        if part.part.startswith("process")
     ]
-    assert [fold.tier for fold in folds] == ["driver", "executors"]
+    assert [process.tier for process in processes] == ["driver", "executors"]
 
 
 @pytest.mark.spark

@@ -1,4 +1,4 @@
-"""Batches fold in the executors or the driver with the same tables; a budget of zero means executors."""
+"""Batches process in the executors or the driver with the same tables; a budget of zero means executors."""
 
 from collections import Counter
 from dataclasses import replace
@@ -152,11 +152,11 @@ def test_batches_may_alternate_between_driver_and_executors(
     in_driver.budget_mb = 2**20
     in_driver.run_until_read(703)
     assert {outcome.placement for outcome in in_driver.progress.outcomes} == {"driver"}
-    for fates in (("read",), ("quarantined",), ("duplicate",), ("filtered",), ("folded", "late")):
+    for fates in (("read",), ("quarantined",), ("duplicate",), ("filtered",), ("accepted", "late")):
         assert sum_fates(mixed, fates) == sum_fates(in_driver, fates), fates
 
 
-def test_tables_folded_in_the_executors_match_duckdb(
+def test_tables_processed_in_the_executors_match_duckdb(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
     runner = StreamRunner(build_plan(topic, Fixed(10_000)), spark, broker, tmp_path)

@@ -140,7 +140,7 @@ def test_a_poison_record_is_quarantined_with_its_address(
     assert list_windows(runner.table(f"latest/{runner.plan.name}")) == expect_windows(
         valid, TEN_SECONDS, 10_000
     )
-    assert sum_accounts(runner, "read", "folded", "quarantined") == [(301, 300, 1)]
+    assert sum_accounts(runner, "read", "accepted", "quarantined") == [(301, 300, 1)]
     ((partition, offset, reason),) = query_duckdb(
         'SELECT partition, "offset", reason FROM q', q=runner.table(f"quarantine/{topic}")
     )

@@ -89,7 +89,8 @@ class ReplayRunner(StreamRunner):
         )
         assert by_log == [(len(sent),)]
         (account,) = query_duckdb(
-            "SELECT sum(read), sum(folded), sum(quarantined) FROM l", l=self.table(f"ledger/{self.plan.name}")
+            "SELECT sum(read), sum(accepted), sum(quarantined) FROM l",
+            l=self.table(f"ledger/{self.plan.name}"),
         )
         assert account == (len(sent) + bad, len(sent), bad)
         quarantine = self.table(f"quarantine/{self.plan.sources[0].name}")

@@ -172,7 +172,7 @@ def test_a_stop_check_stops_the_stream_before_its_batch(
     assert sum_accounts(runner, "read", "quarantined") == [(6, 3)]
     runner.plan = add_checks(plan, WARM, KNOWN, replace(EARLY, action="warn"))
     runner.run_until_read(9)
-    assert sum_accounts(runner, "read", "folded", "quarantined") == [(9, 6, 3)]
+    assert sum_accounts(runner, "read", "accepted", "quarantined") == [(9, 6, 3)]
     check_rows = runner.table(f"checks/{plan.name}").sort_by("batch_id")
     failed = [(row["check"], row["action"], row["records"]) for row in check_rows.to_pylist()]
     assert failed == [("warm", "warn", 2), ("known", "quarantine", 1), ("early", "warn", 2)]

@@ -80,5 +80,5 @@ def test_windows_count_rows_and_the_ledger_counts_records(
         expected, sent=pa.Table.from_pylist(sent)
     )
     records_with_rows = sum(any(tag != "dull" for tag in record["tags"]) for record in sent)
-    accounts = sum_accounts(runner, "read", "folded", "quarantined", "filtered", "late")
+    accounts = sum_accounts(runner, "read", "accepted", "quarantined", "filtered", "late")
     assert accounts == [(401, records_with_rows, 1, 400 - records_with_rows, 0)]

@@ -67,7 +67,7 @@ def test_a_paused_stream_reads_nothing_and_resumes_without_loss(
     runner.progress.wait_for(500, stream)
     stream.drain()
     assert list_latest(runner) == expect_windows(first + second + third, TEN_SECONDS, 10_000)
-    assert sum_accounts(runner, "read", "folded") == [(500, 500)]
+    assert sum_accounts(runner, "read", "accepted") == [(500, 500)]
 
 
 def test_a_stop_cancels_a_batch_and_the_next_start_runs_it_once(
@@ -133,7 +133,7 @@ def test_a_suspended_host_is_fenced_after_a_takeover(
                 lambda: "Waiting for lease (holder=successor)" in read_log(), 60, "the wait for the lease"
             )
             assert list_latest(runner) == expect_windows(first + second, TEN_SECONDS, 10_000)
-            assert sum_accounts(runner, "read", "folded") == [(300, 300)]
+            assert sum_accounts(runner, "read", "accepted") == [(300, 300)]
             send(broker, topic, third)
             runner.progress.wait_for(350, stream())
             assert list_latest(runner) == expect_windows(first + second + third, TEN_SECONDS, 10_000)
@@ -168,7 +168,7 @@ def test_a_batch_that_a_fenced_host_plans_does_not_block_its_successor(
     finally:
         stream.drain()
     assert list_latest(runner) == expect_windows(first + second + third, TEN_SECONDS, 10_000)
-    assert sum_accounts(runner, "read", "folded") == [(350, 350)]
+    assert sum_accounts(runner, "read", "accepted") == [(350, 350)]
 
 
 def read_holder(store: ControlStore, stream: str) -> str:

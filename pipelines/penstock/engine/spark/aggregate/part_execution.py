@@ -1,4 +1,4 @@
-"""Folds partials into the state in Spark's executors, one task for each part of the state.
+"""Merges partials into the state in Spark's executors, one task for each part of the state.
 
 A shuffle sends partials to the task of their part; neither partials nor state pass through the driver. Each task
 maps the state files into memory, so all executors must see their folder. Tasks return file names, panes and counts.
@@ -23,12 +23,12 @@ PART_FIELD = pa.field("_part", pa.int32())
 
 @dataclass(frozen=True)
 class SparkPartExecutor:
-    """Folds the parts of a batch in the tasks of one Spark job."""
+    """Processes the parts of a batch in the tasks of one Spark job."""
 
     session: "SparkSession"
 
-    def fold_parts(self, task: PartTask, partials: "pa.Table | RemotePartials") -> Iterable[PartResult]:
-        """Fold every part, in as many tasks as a shuffle has partitions."""
+    def process_parts(self, task: PartTask, partials: "pa.Table | RemotePartials") -> Iterable[PartResult]:
+        """Process every part, in as many tasks as a shuffle has partitions."""
         if isinstance(partials, pa.Table):
             frame = self.session.createDataFrame(partials)
         else:
@@ -43,7 +43,7 @@ class SparkPartExecutor:
         return [decode_part(payload) for payload in encoded_parts.column("encoded_part").to_pylist()]
 
     def _empty_row_per_part(self, with_parts: "DataFrame") -> "DataFrame":
-        """Return an empty row for each part, so that parts without partials are folded as well."""
+        """Return an empty row for each part, so that parts without partials are processed as well."""
         null_columns = [
             f"cast(NULL AS {struct_field.dataType.simpleString()}) AS `{struct_field.name}`"
             for struct_field in with_parts.schema.fields
@@ -116,7 +116,7 @@ def _make_part_updater(task: PartTask) -> Any:
     def update_part(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
         partials = rows.filter(rows.column("_counted").is_valid()).drop_columns([PART_FIELD.name])
         partials_schema = pa.schema([*ACCOUNT_SCHEMA, *task.stage.partial_schema])
-        part_result = task.fold_part(
+        part_result = task.process_part(
             key[0].as_py(), partials.select(partials_schema.names).cast(partials_schema)
         )
         return pa.table({"encoded_part": pa.array([encode_part(part_result)], pa.binary())})

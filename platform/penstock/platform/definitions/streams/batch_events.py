@@ -72,7 +72,7 @@ def _summary_metadata(summary: BatchSummary) -> dict[str, Any]:
         "batches_replaced": summary.replaced,
         "rows": summary.rows,
         "records_read": summary.read,
-        "records_folded": summary.folded,
+        "records_accepted": summary.accepted,
         "records_late": summary.late,
         "records_quarantined": summary.quarantined,
         "records_duplicate": summary.duplicate,

@@ -7,7 +7,7 @@ revision = "0001"
 down_revision = None
 
 BATCH_COUNTS = (
-    *("read", "folded", "late", "quarantined", "duplicate", "filtered"),
+    *("read", "accepted", "late", "quarantined", "duplicate", "filtered"),
     *("panes_early", "panes_on_time", "panes_late", "panes_retract"),
     *("rows", "lag_records"),
 )
