@@ -100,7 +100,7 @@ def user_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         ("user_keywords:without_annotation", "is not a trigger. Name a class of this kind, or a function"),
         ("user_keywords:unknown_annotation", "name 'Trigger' is not defined. Or write one of: after_all, "),
         ("penstock.stream.windows:fixed", "is not a trigger. Name a class of this kind, or a function"),
-        ("penstock.engine.plan:Plan", "is not a trigger. Name a class of this kind, or a function"),
+        ("penstock.engine.plan.stages:Plan", "is not a trigger. Name a class of this kind, or a function"),
     ],
 )
 def test_an_error_suggests_a_keyword(user_module: str, name: str, problem: str) -> None:
