@@ -22,7 +22,7 @@ from penstock.engine.errors import DefinitionError
 
 
 @pytest.mark.parametrize(
-    ("text", "meant"),
+    ("text", "expected"),
     [
         ("kind = 'end'", Comparison("kind", "=", "end")),
         ("kind <> 'it''s'", Comparison("kind", "!=", "it's")),
@@ -42,8 +42,8 @@ from penstock.engine.errors import DefinitionError
         ),
     ],
 )
-def test_a_condition_is_read(text: str, meant: Predicate) -> None:
-    assert parse_condition(text, "field") == meant
+def test_a_condition_is_read(text: str, expected: Predicate) -> None:
+    assert parse_condition(text, "field") == expected
 
 
 @pytest.mark.parametrize(

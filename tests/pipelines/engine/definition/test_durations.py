@@ -11,7 +11,7 @@ from penstock.engine.errors import DefinitionError
 
 
 @pytest.mark.parametrize(
-    ("written", "meant"),
+    ("text", "expected"),
     [
         ("10 seconds", 10_000),
         ("1 minute", 60_000),
@@ -25,8 +25,8 @@ from penstock.engine.errors import DefinitionError
         ("0 seconds", 0),
     ],
 )
-def test_a_duration_is_read(written: Any, meant: int) -> None:
-    assert to_milliseconds(written, "field") == meant
+def test_a_duration_is_read(text: Any, expected: int) -> None:
+    assert to_milliseconds(text, "field") == expected
 
 
 @pytest.mark.parametrize(

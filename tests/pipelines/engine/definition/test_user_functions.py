@@ -37,7 +37,7 @@ class Product:
         np.multiply.at(product, groups, partials.fill_null(1.0).to_numpy(zero_copy_only=False))
         return pa.array(product)
 
-    def subtract(self, partials: pa.Array, gone: pa.Array) -> pa.Array:
+    def subtract(self, partials: pa.Array, retracted: pa.Array) -> pa.Array:
         raise NotImplementedError
 
     def result(self, partials: pa.Array) -> pa.Array:
@@ -47,11 +47,11 @@ class Product:
 LIMIT = 3
 
 
-def helped(frame: Any) -> Any:
+def keep_where_one(frame: Any) -> Any:
     return frame.where(1)
 
 
-def helped_by_another(frame: Any) -> Any:
+def keep_where_two(frame: Any) -> Any:
     return frame.where(2)
 
 
@@ -72,37 +72,37 @@ class Caller:
         return frame.head(self.limit)
 
 
-def drop_nothing(frame: Any) -> Any:
+def keep_all_rows(frame: Any) -> Any:
     return frame
 
 
 def test_a_function_is_resolved_by_its_name() -> None:
-    pipeline = read("sensors").apply(drop_nothing).aggregate(n=combine(Product(), "temperature"))
+    pipeline = read("sensors").apply(keep_all_rows).aggregate(n=combine(Product(), "temperature"))
     plan = pipeline.window(fixed("1 minute")).write("t").plan
-    again = plan_from_dict(plan_to_dict(plan))
-    assert again == plan
-    (step,) = again.only_stage.steps
+    stored_plan = plan_from_dict(plan_to_dict(plan))
+    assert stored_plan == plan
+    (step,) = stored_plan.only_stage.steps
     assert step.function.function is None
-    assert step.function.name.endswith(":drop_nothing")
-    assert step.function.resolve() is drop_nothing
-    (output,) = again.only_stage.aggregates
+    assert step.function.name.endswith(":keep_all_rows")
+    assert step.function.resolve() is keep_all_rows
+    (output,) = stored_plan.only_stage.aggregates
     assert isinstance(output.aggregate.combiner.resolve(), Product)
 
 
 def test_code_that_changed_since_the_plan_was_stored_is_refused() -> None:
-    stored = replace(function_ref(drop_nothing), function=None)
-    assert stored.resolve() is drop_nothing
+    stored = replace(function_ref(keep_all_rows), function=None)
+    assert stored.resolve() is keep_all_rows
     with pytest.raises(DefinitionError, match="has changed since"):
         replace(stored, fingerprint="code:0123456789abcdef").resolve()
-    assert replace(stored, fingerprint="version:7").resolve() is drop_nothing
+    assert replace(stored, fingerprint="version:7").resolve() is keep_all_rows
     with pytest.raises(DefinitionError, match="has changed since"):
         replace(combiner_ref(Product(2.0)), combiner=None).resolve()
 
 
 def test_a_lambda_is_refused_with_the_fix() -> None:
-    found = function_ref(lambda frame: frame)
-    assert found.resolve() is found.function
-    stored = type(found)(found.name, found.fingerprint)
+    reference = function_ref(lambda frame: frame)
+    assert reference.resolve() is reference.function
+    stored = type(reference)(reference.name, reference.fingerprint)
     with pytest.raises(DefinitionError, match="top of a module"):
         stored.resolve()
 
@@ -110,7 +110,7 @@ def test_a_lambda_is_refused_with_the_fix() -> None:
 def test_a_fingerprint_covers_the_code_of_a_function() -> None:
     limit = 3
     other = 4
-    prints = [
+    fingerprints = [
         function_ref(function).fingerprint
         for function in (
             lambda frame: frame.where("a > 1"),
@@ -122,27 +122,27 @@ def test_a_fingerprint_covers_the_code_of_a_function() -> None:
             lambda frame, by=2: frame.where(by),
             lambda frame: [item for item in frame if item > 1],
             lambda frame: [item for item in frame if item > 2],
-            partial(drop_nothing, 1),
-            partial(drop_nothing, 2),
+            partial(keep_all_rows, 1),
+            partial(keep_all_rows, 2),
             Caller(1),
             Caller(2),
             Caller(1).method,
             lambda frame: frame.where(LIMIT),
             lambda frame: frame.where(len),
-            lambda frame: helped(frame.alias("x")),
-            lambda frame: helped_by_another(frame.alias("x")),
+            lambda frame: keep_where_one(frame.alias("x")),
+            lambda frame: keep_where_two(frame.alias("x")),
             recursive,
         )
     ]
-    assert len(set(prints)) == len(prints)
+    assert len(set(fingerprints)) == len(fingerprints)
 
 
 def test_a_fingerprint_does_not_depend_on_the_position_in_the_file() -> None:
-    one = function_ref(lambda frame: frame.where("a > 1"))
+    first = function_ref(lambda frame: frame.where("a > 1"))
 
-    # the same again, further down
-    two = function_ref(lambda frame: frame.where("a > 1"))
-    assert one.fingerprint == two.fingerprint
+    # the same function on a later line
+    second = function_ref(lambda frame: frame.where("a > 1"))
+    assert first.fingerprint == second.fingerprint
 
 
 def test_a_changed_constant_of_the_module_changes_the_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,9 +152,9 @@ def test_a_changed_constant_of_the_module_changes_the_fingerprint(monkeypatch: p
 
 
 def test_a_version_replaces_the_code_in_the_fingerprint() -> None:
-    one = function_ref(lambda frame: frame, version="1")
-    two = function_ref(lambda frame: frame.cache(), version="1")
-    assert one.fingerprint == two.fingerprint == "version:1"
+    first = function_ref(lambda frame: frame, version="1")
+    second = function_ref(lambda frame: frame.cache(), version="1")
+    assert first.fingerprint == second.fingerprint == "version:1"
 
 
 def test_a_fingerprint_is_the_same_in_every_process() -> None:

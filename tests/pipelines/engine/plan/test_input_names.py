@@ -26,19 +26,22 @@ JOINED = (
 
 def rename_input(plan: Plan, name: str) -> Plan:
     """Return the plan with another name for its first input, wherever it is used."""
-    (stage,), was = plan.stages, plan.sources[0].name
+    (stage,), old_name = plan.stages, plan.sources[0].name
     outputs = tuple(
         replace(output, aggregate=replace(output.aggregate, input=name))
-        if isinstance(output.aggregate, OfInput | JoinMembers) and output.aggregate.input == was
+        if isinstance(output.aggregate, OfInput | JoinMembers) and output.aggregate.input == old_name
         else output
         for output in stage.aggregates
     )
     sides = stage.join and replace(
         stage.join,
         left=name,
-        columns=tuple(replace(c, input=name) if c.input == was else c for c in stage.join.columns),
+        columns=tuple(
+            replace(column, input=name) if column.input == old_name else column
+            for column in stage.join.columns
+        ),
     )
-    inputs = tuple(name if each == was else each for each in stage.inputs)
+    inputs = tuple(name if input_name == old_name else input_name for input_name in stage.inputs)
     stage = replace(stage, inputs=inputs, aggregates=outputs, join=sides)
     return replace(plan, sources=(replace(plan.sources[0], name=name), *plan.sources[1:]), stages=(stage,))
 

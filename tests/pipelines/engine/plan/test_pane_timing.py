@@ -41,27 +41,30 @@ from penstock.stream import (
 )
 
 COUNTED = read("sensors").key("device").aggregate(n=count())
-EVER = COUNTED.window(global_window())
+GLOBAL = COUNTED.window(global_window())
 PER_MINUTE = COUNTED.window(fixed("1 minute"))
 
 
-def run(stage: Stage, history: list[InputBatch]) -> list[EvaluatedBatch]:
+def run_to_end(stage: Stage, history: list[InputBatch]) -> list[EvaluatedBatch]:
     """Return the panes of a stage over the batches, and at the end of the input."""
     evaluator = Evaluator(Plan("plan", (SOURCE,), (stage,)))
-    going = [batch for batch in history if not batch.is_last]
+    live_batches = [batch for batch in history if not batch.is_last]
     return [
-        evaluator.run(batch) for batch in (*going, InputBatch(len(going), going[-1].clock + 1, is_last=True))
+        evaluator.run(batch)
+        for batch in (*live_batches, InputBatch(len(live_batches), live_batches[-1].clock + 1, is_last=True))
     ]
 
 
-def held(outcomes: list[EvaluatedBatch], history: list[InputBatch]) -> set[tuple[Any, Any]]:
+def list_filled_windows(outcomes: list[EvaluatedBatch], history: list[InputBatch]) -> set[tuple[Any, Any]]:
     """Return the windows of size five with records."""
-    refused = {row.address for outcome in outcomes for row in outcome.late}
-    records = [record for batch in history for record in batch.records if record.address not in refused]
+    late_addresses = {row.address for outcome in outcomes for row in outcome.late}
+    records = [
+        record for batch in history for record in batch.records if record.address not in late_addresses
+    ]
     return {(record.fields["key"], record.fields["at"] // 5 * 5) for record in records}
 
 
-def shown(outcomes: list[EvaluatedBatch]) -> list[Pane]:
+def list_inserts(outcomes: list[EvaluatedBatch]) -> list[Pane]:
     return [pane for outcome in outcomes for pane in outcome.panes if pane.kind == "insert"]
 
 
@@ -71,16 +74,16 @@ def test_a_table_of_final_panes_has_every_window_once(stage: Stage, history: lis
     stage = replace(stage, key=("key",), window=Fixed(5), sinks=(FinalPanes("t"),))
     if not has_final_pane(stage):
         stage = replace(stage, final_pane="always")
-    outcomes = run(stage, history)
-    final = [(*pane.key, pane.start) for pane in shown(outcomes) if pane.final]
-    assert sorted(final, key=repr) == sorted(held(outcomes, history), key=repr)
+    outcomes = run_to_end(stage, history)
+    final = [(*pane.key, pane.start) for pane in list_inserts(outcomes) if pane.final]
+    assert sorted(final, key=repr) == sorted(list_filled_windows(outcomes, history), key=repr)
 
 
 @settings(deadline=None)
 @given(stages.filter(has_at_most_one_pane), histories())
 def test_a_stage_declared_with_one_pane_per_window_emits_one(stage: Stage, history: list[InputBatch]) -> None:
     stage = replace(stage, window=Fixed(5), final_pane="never", accumulation="discarding")
-    panes = [(pane.key, pane.start) for pane in shown(run(stage, history))]
+    panes = [(pane.key, pane.start) for pane in list_inserts(run_to_end(stage, history))]
     assert len(panes) == len(set(panes))
 
 
@@ -92,9 +95,9 @@ def test_a_trigger_that_cannot_fire_before_the_end_never_does(
     stage = Stage(
         "stage", ("records",), Global(), (AggregateOutput("n", Count()),), trigger=trigger, may_finish=True
     )
-    before_the_end = run(stage, history)[:-1]
+    before_the_end = run_to_end(stage, history)[:-1]
     if not trigger.can_fire_before_end:
-        assert shown(before_the_end) == []
+        assert list_inserts(before_the_end) == []
 
 
 @pytest.mark.parametrize(
@@ -118,20 +121,20 @@ def test_a_table_of_final_panes_gets_a_closing_pane(pipeline: Pipeline) -> None:
 
 
 NEVER_FIRES = {
-    "the default": EVER,
-    "at the end": EVER.trigger(after_watermark(late=after_count(1))),
-    "a part that waits": EVER.trigger(repeatedly(after_all(after_count(1), after_watermark()))),
-    "a first part that waits": EVER.trigger(after_each(after_watermark(), repeatedly(after_count(1)))),
-    "of a stage over another": EVER.trigger(repeatedly(after_count(1)))
+    "the default": GLOBAL,
+    "at the end": GLOBAL.trigger(after_watermark(late=after_count(1))),
+    "a part that waits": GLOBAL.trigger(repeatedly(after_all(after_count(1), after_watermark()))),
+    "a first part that waits": GLOBAL.trigger(after_each(after_watermark(), repeatedly(after_count(1)))),
+    "of a stage over another": GLOBAL.trigger(repeatedly(after_count(1)))
     .accumulation("retracting")
     .then()
     .aggregate(devices=count())
     .window(same_windows()),
 }
 FIRES = {
-    "early": EVER.trigger(after_watermark(early=every("5 seconds"))),
-    "a part that is ready": EVER.trigger(repeatedly(after_any(after_count(1), after_watermark()))),
-    "until then": EVER.trigger(or_finally(repeatedly(after_count(1)), after_watermark()), may_finish=True),
+    "early": GLOBAL.trigger(after_watermark(early=every("5 seconds"))),
+    "a part that is ready": GLOBAL.trigger(repeatedly(after_any(after_count(1), after_watermark()))),
+    "until then": GLOBAL.trigger(or_finally(repeatedly(after_count(1)), after_watermark()), may_finish=True),
     "a window that ends": PER_MINUTE,
 }
 

@@ -90,5 +90,5 @@ def test_row_checks_determine_the_contract_version() -> None:
         for action in ("warn", "stop")
     }
     assert versions == {contract_version(source)}
-    refusing = (RowCheck("known", "key IS NULL", "quarantine"),)
-    assert contract_version(replace(source, checks=refusing)) not in versions
+    quarantining = (RowCheck("known", "key IS NULL", "quarantine"),)
+    assert contract_version(replace(source, checks=quarantining)) not in versions
