@@ -49,39 +49,41 @@ CORRECTIONS = (
 
 def test_the_questions_the_plan_and_the_state_are_explained_in_order() -> None:
     expected = (Path(__file__).parent / "sensor_corrections.txt").read_text(encoding="utf-8")
-    told = explain(CORRECTIONS).as_text().replace(f"  (fingerprint {fingerprint(CORRECTIONS)[:12]})", "")
-    assert told == expected
+    explanation = (
+        explain(CORRECTIONS).as_text().replace(f"  (fingerprint {fingerprint(CORRECTIONS)[:12]})", "")
+    )
+    assert explanation == expected
 
 
 def test_the_physical_plan_is_shown_when_it_is_given() -> None:
-    running = (PhysicalOperator("process", "driver", 1, "merges partials with the state"),)
-    told = explain(CORRECTIONS, running)
-    assert "process: merges partials with the state (driver, 1 task)" in told.as_text()
-    assert told.as_json()["physical"] == [
+    physical_plan = (PhysicalOperator("process", "driver", 1, "merges partials with the state"),)
+    explanation = explain(CORRECTIONS, physical_plan)
+    assert "process: merges partials with the state (driver, 1 task)" in explanation.as_text()
+    assert explanation.as_json()["physical"] == [
         {"part": "process", "tier": "driver", "tasks": 1, "operation": "merges partials with the state"}
     ]
 
 
 def test_the_terms_of_other_systems_are_named() -> None:
-    running = (
+    physical_plan = (
         PhysicalOperator("read sensors", "executors", 3, "parses"),
         PhysicalOperator("process", "driver", 1, "processes"),
     )
-    told = explain(CORRECTIONS, running).as_json()["elements"]
-    assert told["stateless"] == (
+    explanation = explain(CORRECTIONS, physical_plan).as_json()["elements"]
+    assert explanation["stateless"] == (
         "parsing of sensors, sql SELECT * FROM input WHERE temperature IS NOT NULL and assignment to windows"
     )
-    assert told["stateful"] == "deduplication of sensors and sensor_corrections (windows by device)"
-    assert told["data parallel"] == "read sensors in 3 tasks"
-    assert "stateful: deduplication of sensors" in explain(CORRECTIONS, running).as_text()
+    assert explanation["stateful"] == "deduplication of sensors and sensor_corrections (windows by device)"
+    assert explanation["data parallel"] == "read sensors in 3 tasks"
+    assert "stateful: deduplication of sensors" in explain(CORRECTIONS, physical_plan).as_text()
 
 
 @settings(deadline=None)
 @given(plans())
 def test_every_plan_can_be_explained_as_text_and_as_json(plan: Plan) -> None:
-    told = explain(plan)
-    assert told.as_text().startswith(plan.name)
-    document = json.loads(json.dumps(told.as_json()))
+    explanation = explain(plan)
+    assert explanation.as_text().startswith(plan.name)
+    document = json.loads(json.dumps(explanation.as_json()))
     assert list(document["stages"][plan.only_stage.name]) == ["what", "where", "when", "how"]
     assert plan_from_dict(document["plan"]) == plan
 
@@ -120,22 +122,22 @@ def test_special_characters_of_a_diagram_are_escaped() -> None:
 
 def test_a_join_is_explained_with_its_kind_and_state() -> None:
     joined = join(read("impressions"), read("ad-clicks"), by="id", how="left", take={"at": "impressions.at"})
-    told = explain(joined.window(fixed("10 minutes")).write("seen", mode="log").plan).as_text()
-    assert "Per id, the left join of impressions and ad-clicks:" in told
-    assert "left (every record, with the fields that the join returns)" in told
+    explanation = explain(joined.window(fixed("10 minutes")).write("seen", mode="log").plan).as_text()
+    assert "Per id, the left join of impressions and ad-clicks:" in explanation
+    assert "left (every record, with the fields that the join returns)" in explanation
 
 
 def test_emission_and_lateness_of_an_unwindowed_join_are_explained() -> None:
     newest = join(
         read("cards"), read("card-limits"), by="card", how="left", take={"most": "card-limits.most"}
     )
-    told = explain(
+    explanation = explain(
         newest.window(as_of()).trigger(lateness="1 minute").write("limits", mode="log").plan
     ).as_text()
-    assert "A record is emitted when the watermark has passed it by 1 minute." in told
-    assert "Records more than 1 minute behind the watermark go to the late table." in told
-    assert "kept until the watermark has passed them by 1 minute; a version until" in told
-    assert "correct a window" not in told
+    assert "A record is emitted when the watermark has passed it by 1 minute." in explanation
+    assert "Records more than 1 minute behind the watermark go to the late table." in explanation
+    assert "kept until the watermark has passed them by 1 minute; a version until" in explanation
+    assert "correct a window" not in explanation
 
 
 def test_the_end_of_a_window_is_explained() -> None:
@@ -150,35 +152,37 @@ def test_the_end_of_a_window_is_explained() -> None:
         "if new records have arrived; on-time pane when the watermark passes the end of the window.\n"
         in first
     )
-    ever = counted.window(global_window()).accumulation("retracting").trigger(repeatedly(after_count(1)))
-    both = explain(ever.write("t").then().aggregate(devices=count()).write("all").plan).as_text()
+    global_windows = (
+        counted.window(global_window()).accumulation("retracting").trigger(repeatedly(after_count(1)))
+    )
+    both = explain(global_windows.write("t").then().aggregate(devices=count()).write("all").plan).as_text()
     assert "No record is late: the window has no end." in both
     assert both.count("kept until the input ends") == 2
 
 
 def test_the_record_order_of_functions_is_explained() -> None:
-    def told(order: str) -> str:
+    def explain_order(order: str) -> str:
         stage = read("sensors").key("device").stateful(alarm, state=Alarm, returns=RETURNS, order=order)
         plan = stage.write("t", mode="log").plan
         return explain(plan).as_text() + render_mermaid(plan)
 
-    assert "group by device, in arrival order" in told("arrival")
-    assert "group by device, in event-time order" in told("event_time")
-    assert "by device, in event-time order: stateful " in told("event_time")
-    assert "arrival order" not in told("event_time")
+    assert "group by device, in arrival order" in explain_order("arrival")
+    assert "group by device, in event-time order" in explain_order("event_time")
+    assert "by device, in event-time order: stateful " in explain_order("event_time")
+    assert "arrival order" not in explain_order("event_time")
 
 
 def test_single_rows_are_explained() -> None:
-    told = explain(read("sensors").rows({"site": "STRING"}).write("t", mode="log").plan).as_text()
-    assert "No windows: each record is a row of its own." in told
+    explanation = explain(read("sensors").rows({"site": "STRING"}).write("t", mode="log").plan).as_text()
+    assert "No windows: each record is a row of its own." in explanation
 
 
 def test_the_physical_plan_is_drawn_beside_a_graph() -> None:
-    running = (
+    physical_plan = (
         PhysicalOperator("read sensors", "executors", 3, "parses"),
         PhysicalOperator("process", "driver", 1, "processes"),
     )
-    assert render_mermaid(CORRECTIONS, running).endswith(
+    assert render_mermaid(CORRECTIONS, physical_plan).endswith(
         """    subgraph executors [in the executors]
         r0["read sensors<br>3 tasks"]
     end
@@ -197,10 +201,10 @@ def test_publisher_and_reader_of_panes_are_explained() -> None:
     columns = {"device": "STRING", "readings": "BIGINT"}
     panes = read_panes("minutes", columns=columns, lateness="1 hour")
     reader = panes.aggregate(devices=count()).window(fixed("1 hour")).write("hour").plan
-    told = explain(reader).as_text()
-    assert "The panes that another stream publishes, unchanged:" in told
-    assert "device (STRING), readings (BIGINT)" in told
-    assert "they correct a window for 1 hour after its end, by their watermark." in told
+    explanation = explain(reader).as_text()
+    assert "The panes that another stream publishes, unchanged:" in explanation
+    assert "device (STRING), readings (BIGINT)" in explanation
+    assert "they correct a window for 1 hour after its end, by their watermark." in explanation
     assert "panes read as changes" in render_mermaid(reader)
 
 
@@ -212,23 +216,25 @@ def test_every_plan_is_drawn(plan: Plan) -> None:
 
 @pytest.mark.parametrize("window", [tumbling(records(5)), sliding_by(evict=records(5), trigger=records(1))])
 def test_the_state_of_a_key_in_record_order_is_explained(window: Window) -> None:
-    told = explain(
+    explanation = explain(
         read("sensors").key("device").aggregate(n=count()).window(window).write("t").plan
     ).as_text()
-    assert "the window counter of each key is kept until the stream is dropped" in told
+    assert "the window counter of each key is kept until the stream is dropped" in explanation
 
 
 def test_aggregates_of_panes_are_not_called_approximate() -> None:
     minute = read("sensors").key("device").aggregate(hot=max_("temperature")).window(fixed("1 minute"))
     hot = {"hot": quantiles("hot", 0.5), "sorts": distinct("hot", exact=False)}
-    told = explain(minute.write("minute").then().aggregate(**hot).write("hour").plan).as_text()
-    assert "hot: quantile 0.5 of hot\n" in told
-    assert "sorts: number of distinct hot\n" in told
+    explanation = explain(minute.write("minute").then().aggregate(**hot).write("hour").plan).as_text()
+    assert "hot: quantile 0.5 of hot\n" in explanation
+    assert "sorts: number of distinct hot\n" in explanation
 
 
 def test_each_output_table_of_a_function_is_explained() -> None:
-    told = {"since": "BIGINT"}
-    alarms = read("sensors").key("device").stateful(alarm, state=Alarm, returns=told, outputs={"cold": told})
+    columns = {"since": "BIGINT"}
+    alarms = (
+        read("sensors").key("device").stateful(alarm, state=Alarm, returns=columns, outputs={"cold": columns})
+    )
     plan = alarms.write("hot", mode="log").write("cool", mode="log", output="cold").plan
     assert "append every pane to hot" in explain(plan).as_text()
     assert "append rows of output cold to cool" in explain(plan).as_text()
