@@ -50,11 +50,13 @@ def test_cases_of_other_schemas_are_read_from_every_form_of_file(tmp_path: Path,
     for path, text in zip(paths, texts[form], strict=True):
         path.write_text(text, encoding="utf-8")
     verdicts = run_cases(load_translated_cases(paths), ReferenceEngine())
-    assert [(v.id, v.is_ok) for v in verdicts] == [(case["id"], True) for case in OTHER_SCHEMAS]
+    assert [(verdict.id, verdict.is_ok) for verdict in verdicts] == [
+        (case["id"], True) for case in OTHER_SCHEMAS
+    ]
 
 
 @pytest.mark.parametrize(
-    ("theirs", "ours"),
+    ("other_schema", "own_schema"),
     [
         ({"type": "tumbling_event_time", "size": 10}, {"type": "fixed", "size": 10}),
         (
@@ -69,17 +71,19 @@ def test_cases_of_other_schemas_are_read_from_every_form_of_file(tmp_path: Path,
     ],
 )
 def test_windows_and_triggers_of_other_schemas_are_known(
-    theirs: dict[str, Any], ours: dict[str, Any]
+    other_schema: dict[str, Any], own_schema: dict[str, Any]
 ) -> None:
-    said = change_case(
-        window=theirs, trigger={"type": "purging", "inner": {"type": "count", "n": 2}}, on_time_pane="always"
+    other_case = change_case(
+        window=other_schema,
+        trigger={"type": "purging", "inner": {"type": "count", "n": 2}},
+        on_time_pane="always",
     )
-    meant = change_case(
-        window=ours,
+    own_case = change_case(
+        window=own_schema,
         trigger={"type": "repeatedly", "of": [{"type": "after_count", "count": 2}]},
         accumulation="discarding",
     )
-    translated, expected = (parse_case(translate_case(node)).script.plan for node in (said, meant))
+    translated, expected = (parse_case(translate_case(node)).script.plan for node in (other_case, own_case))
     assert translated == expected
 
 
@@ -87,7 +91,7 @@ def test_windows_and_triggers_of_other_schemas_are_known(
     "case", [{"id": "x"}, {"id": "x", "policy": 3, "steps": [3]}, {"id": "x", "window_function": 1}]
 )
 def test_an_invalid_case_of_another_schema_does_not_stop_others(case: Any) -> None:
-    broken, right = run_cases(list(map(translate_case, (case, VALID_CASE))), ReferenceEngine())
-    assert broken.malformed
-    assert "object" not in broken.malformed.replace("an object", "")
-    assert right.is_ok
+    invalid, valid = run_cases(list(map(translate_case, (case, VALID_CASE))), ReferenceEngine())
+    assert invalid.malformed
+    assert "object" not in invalid.malformed.replace("an object", "")
+    assert valid.is_ok
