@@ -26,29 +26,29 @@ BATCHES: list[list[dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(
-    "asked", [("number", 7), ("number", -3), ("word", "c"), ("word", "bär"), ("share", 1.5)]
+    "condition", [("number", 7), ("number", -3), ("word", "c"), ("word", "bär"), ("share", 1.5)]
 )
-def test_readers_find_every_matching_row(tmp_path: Path, asked: tuple[str, Any]) -> None:
+def test_readers_find_every_matching_row(tmp_path: Path, condition: tuple[str, Any]) -> None:
     table = LogTable(tmp_path / "t", SCHEMA, "stream")
     for number, rows in enumerate(BATCHES):
         table.commit(number, table.write(pa.Table.from_pylist(rows, schema=SCHEMA), number, number), number)
-    name, value = asked
-    found = DeltaTable(tmp_path / "t").to_pyarrow_table(filters=[(name, "=", value)])
-    assert [row[name] for row in pa.table(found).to_pylist()] == [value]
+    name, value = condition
+    matching = DeltaTable(tmp_path / "t").to_pyarrow_table(filters=[(name, "=", value)])
+    assert [row[name] for row in pa.table(matching).to_pylist()] == [value]
 
 
 def test_bounds_are_given_only_if_they_are_exact() -> None:
     rows = {
         "word": ["x" * (MAX_BOUND_TEXT_CHARS + 1)],
         "share": [nan],
-        "endless": [inf],
-        "nothing": pa.nulls(1, pa.int64()),
+        "infinite": [inf],
+        "all_null": pa.nulls(1, pa.int64()),
         "number": [4],
     }
-    told = json.loads(build_file_statistics(pa.table(rows)))
-    assert told == {
+    statistics = json.loads(build_file_statistics(pa.table(rows)))
+    assert statistics == {
         "numRecords": 1,
         "minValues": {"number": 4},
         "maxValues": {"number": 4},
-        "nullCount": {"word": 0, "share": 0, "endless": 0, "nothing": 1, "number": 0},
+        "nullCount": {"word": 0, "share": 0, "infinite": 0, "all_null": 1, "number": 0},
     }

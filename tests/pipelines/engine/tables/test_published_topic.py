@@ -20,7 +20,7 @@ from penstock.infra.local_broker import LocalBroker
 pytestmark = pytest.mark.kafka
 
 
-def published(broker: LocalBroker, topic: str, warehouse: StoragePath) -> PublishedTopic:
+def open_topic(broker: LocalBroker, topic: str, warehouse: StoragePath) -> PublishedTopic:
     """Open the topic as the host of one stream."""
     stage = replace(PLANS["fixed"].only_stage, sinks=(), topics=(ChangelogTopic(topic),))
     plan = Plan(f"stream-{topic}", PLANS["fixed"].sources, (stage,))
@@ -31,55 +31,57 @@ def published(broker: LocalBroker, topic: str, warehouse: StoragePath) -> Publis
     return target
 
 
-def rows(batch: int) -> pa.Table:
+def make_panes(batch: int) -> pa.Table:
     return pa.table(
         {"key": ["a", "b", None], "kind": ["insert", "insert", "watermark"], "batch_id": [batch] * 3}
     )
 
 
-def values(broker: LocalBroker, topic: str) -> list[bytes]:
+def read_values(broker: LocalBroker, topic: str) -> list[bytes]:
     """The records that a read-committed consumer finds after those that existed at the start."""
     settings = {"bootstrap.servers": broker.bootstrap, "group.id": uuid4().hex, "enable.partition.eof": True}
     consumer = Consumer({**settings, "isolation.level": "read_committed"})
     consumer.assign([TopicPartition(topic, 0, 0)])
-    found: list[bytes] = []
+    payloads: list[bytes] = []
     while (message := consumer.poll(30)) is not None and not message.error():
-        found.append(message.value() or b"")
+        payloads.append(message.value() or b"")
     consumer.close()
     assert message is not None
-    return found
+    return payloads
 
 
 def test_a_batch_that_is_published_again_is_stored_once(broker: LocalBroker, somewhere: StoragePath) -> None:
     topic = f"panes{uuid4().hex[:8]}"
     broker.create_topic(topic, 1)
-    first = published(broker, topic, somewhere)
-    change = first.write(rows(3), 3, 0)
-    again = published(broker, topic, somewhere)
-    assert first.commit(3, change, 0)
-    assert not first.commit(3, change, 0)
+    first_host = open_topic(broker, topic, somewhere)
+    change = first_host.write(make_panes(3), 3, 0)
+    second_host = open_topic(broker, topic, somewhere)
+    assert first_host.commit(3, change, 0)
+    assert not first_host.commit(3, change, 0)
     (somewhere / f"published/{topic}/stream-{topic}.sent.json").unlink()
-    assert not again.commit(3, again.write(rows(3), 3, 0), 0), "the broker knows"
-    assert again.commit(4, again.write(rows(4), 4, 0), 0)
-    decided = first.write(rows(5), 5, 0)
+    assert not second_host.commit(3, second_host.write(make_panes(3), 3, 0), 0), (
+        "the broker has this batch already"
+    )
+    assert second_host.commit(4, second_host.write(make_panes(4), 4, 0), 0)
+    uncommitted = first_host.write(make_panes(5), 5, 0)
     with pytest.raises(PublishError, match="batch 5 could not be sent"):
-        first.commit(5, decided, 0)  # another host has fenced its writer
-    assert len(values(broker, topic)) == 6
-    assert again.commit(5, decided, 0)
-    assert len(values(broker, topic)) == 9
-    assert [each.name for each in (somewhere / "published" / topic).iterdir()] == [
+        first_host.commit(5, uncommitted, 0)  # another host has fenced its writer
+    assert len(read_values(broker, topic)) == 6
+    assert second_host.commit(5, uncommitted, 0)
+    assert len(read_values(broker, topic)) == 9
+    assert [path.name for path in (somewhere / "published" / topic).iterdir()] == [
         f"stream-{topic}.sent.json"
     ]
 
 
 def test_pending_panes_are_published_once_the_topic_exists(broker: LocalBroker, tmp_path: Path) -> None:
     topic = f"panes{uuid4().hex[:8]}"
-    waiting = published(broker, topic, tmp_path)
-    change = waiting.write(rows(0), 0, 0)
+    published_topic = open_topic(broker, topic, tmp_path)
+    change = published_topic.write(make_panes(0), 0, 0)
     with pytest.raises(
         PublishError, match=f"topic {topic}: the topic does not exist. The panes are in a file"
     ):
-        waiting.commit(0, change, 0)
+        published_topic.commit(0, change, 0)
     broker.create_topic(topic, 1)
-    assert waiting.commit(0, change, 0)
-    assert len(values(broker, topic)) == 3
+    assert published_topic.commit(0, change, 0)
+    assert len(read_values(broker, topic)) == 3

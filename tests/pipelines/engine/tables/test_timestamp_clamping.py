@@ -7,16 +7,16 @@ import pytest
 
 from penstock.engine.tables.timestamp_clamping import clamp_timestamps
 
-TIMES = pa.timestamp("us", tz="UTC")
-LAST = 253_402_300_799_999_999
+TIMESTAMP_TYPE = pa.timestamp("us", tz="UTC")
+MAX_MICROSECONDS = 253_402_300_799_999_999
 
 
-def times(*microseconds: int | None) -> pa.Table:
-    return pa.table({"n": list(range(len(microseconds))), "at": pa.array(microseconds, TIMES)})
+def make_rows(*microseconds: int | None) -> pa.Table:
+    return pa.table({"n": list(range(len(microseconds))), "at": pa.array(microseconds, TIMESTAMP_TYPE)})
 
 
 def test_times_beyond_the_calendar_are_clamped() -> None:
-    rows = times(None, 0, LAST, LAST + 1, -62_135_596_800_000_001, 2**62)
+    rows = make_rows(None, 0, MAX_MICROSECONDS, MAX_MICROSECONDS + 1, -62_135_596_800_000_001, 2**62)
     with pytest.raises((OverflowError, ValueError)):
         rows.to_pylist()
     earliest, latest = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC)
@@ -25,7 +25,7 @@ def test_times_beyond_the_calendar_are_clamped() -> None:
 
 
 def test_times_without_a_zone_stay_without() -> None:
-    rows = pa.table({"at": pa.array([0, LAST + 1], pa.timestamp("us"))})
+    rows = pa.table({"at": pa.array([0, MAX_MICROSECONDS + 1], pa.timestamp("us"))})
     assert clamp_timestamps(rows).schema == rows.schema
     assert [str(row["at"]) for row in clamp_timestamps(rows).to_pylist()] == [
         "1970-01-01 00:00:00",
