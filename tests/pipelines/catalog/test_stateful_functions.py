@@ -11,8 +11,8 @@ import msgspec
 import pyarrow as pa
 import pytest
 from tests.pipelines.catalog.send_time_batches import START_MS
-from tests.pipelines.engine.operators.duckdb_partials import elements
-from tests.pipelines.engine.operators.test_windows_against_reference import instant, pane_row
+from tests.pipelines.engine.operators.duckdb_partials import list_elements
+from tests.pipelines.engine.operators.test_windows_against_reference import clamp_time, make_pane_row
 
 from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
 from penstock.engine.batch_time import BatchTime
@@ -76,11 +76,13 @@ def test_each_batch_equals_the_reference(name: str, tmp_path: Path) -> None:
     evaluator, tree = Evaluator(plan), trees.create_empty_tree(compiled.state_schema)
     clock, watermark, row_count = MIN_TIMESTAMP_MS, MIN_TIMESTAMP_MS, 0
     for batch in split_by_event_time(topic, records):
-        next_watermark = MAX_TIMESTAMP_MS if batch.is_last else instant(batch.watermark or 0)
+        next_watermark = MAX_TIMESTAMP_MS if batch.is_last else clamp_time(batch.watermark or 0)
         batch_time = BatchTime(batch.id, clock, batch.clock, watermark, next_watermark)
-        outcome = process_batch(compiled, tree, elements(compiled, batch.records, "at"), batch_time)
+        outcome = process_batch(compiled, tree, list_elements(compiled, batch.records, "at"), batch_time)
         tree = tree.with_run(outcome.changed_state, tmp_path / f"run-{batch.id}.arrow").compact(tmp_path)
         found = sorted((tuple(pane.values()) for pane in outcome.panes.to_pylist()), key=repr)
-        assert found == sorted((pane_row(pane) for pane in evaluator.run(batch).panes), key=repr), batch.id
+        assert found == sorted((make_pane_row(pane) for pane in evaluator.run(batch).panes), key=repr), (
+            batch.id
+        )
         clock, watermark, row_count = batch.clock, next_watermark, row_count + len(found)
     assert row_count

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from dagster import AssetSpec, DagsterInstance, Definitions
 from tests.pipelines.engine.batch.stream_bench import Bench
-from tests.pipelines.engine.batch.test_crashes import PLAN, Fuse
-from tests.pipelines.engine.batch.test_crashes import run as run_stream
+from tests.pipelines.engine.batch.test_crashes import PLAN, run_batches
 from tests.quality.audit.table_damage import DAMAGES
 
 from penstock.engine.batch.journal import BatchJournal
@@ -37,7 +36,7 @@ def recorded_home(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory)
     """A home folder with a stream of six batches."""
     broker.create_topic("records", 2)
     bench = Bench(PLAN, tmp_path_factory.mktemp("lived"))
-    run_stream(bench, Fuse(-1))
+    run_batches(bench)
     home = tmp_path_factory.mktemp("homes") / "lived"
     shutil.copytree(bench.folder / "warehouse", home / "warehouse")
     shutil.copytree(bench.folder / "stream", home / "streams" / "stream")

@@ -86,10 +86,9 @@ def test_a_case_is_chosen_by_its_id(run, cases: Path) -> None:
 def test_state_is_listed_shown_and_exported(run, home: Path, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
     from tests.pipelines.engine.batch.stream_bench import Bench
-    from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse
-    from tests.pipelines.engine.batch.test_crashes import run as run_stream
+    from tests.pipelines.engine.batch.test_crashes import PLANS, run_batches
 
-    run_stream(Bench(PLANS["two stages"], tmp_path), Fuse(-1))
+    run_batches(Bench(PLANS["two stages"], tmp_path))
     (home / "streams").mkdir(parents=True)
     (tmp_path / "stream").rename(home / "streams" / "hashtags")
     listed = json.loads(run("state", "list", "hashtags", "--json").out)

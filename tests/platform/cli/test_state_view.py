@@ -2,8 +2,7 @@
 
 import pyarrow as pa
 from tests.pipelines.engine.batch.stream_bench import Bench
-from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse
-from tests.pipelines.engine.batch.test_crashes import run as run_batches
+from tests.pipelines.engine.batch.test_crashes import PLANS, run_batches
 
 from penstock.engine.batch.state_inspection import decode_packed_columns, read_state_at
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
@@ -45,9 +44,9 @@ def test_json_has_null_for_what_is_not_set() -> None:
 
 
 def test_no_state_shows_a_sentinel(tmp_path) -> None:
-    for name in ("fixed", "two stages", "remembering", "at once"):
+    for name in ("fixed", "two stages", "stateful function", "vectorized function"):
         bench = Bench(PLANS[name], tmp_path / name.replace(" ", "-"))
-        run_batches(bench, Fuse(-1))
+        run_batches(bench)
         for snapshot in read_state_at(bench.folder / "stream").values():
             stored = decode_packed_columns(snapshot.read_table())
             columns, rows = to_readable_rows(stored, snapshot.key_fields)

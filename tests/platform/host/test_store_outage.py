@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy.exc import OperationalError
 from tests.pipelines.engine.batch.stream_bench import Bench
-from tests.pipelines.engine.batch.test_write_fence import BATCHES, PLAN, TABLES, undisturbed
+from tests.pipelines.engine.batch.test_write_fence import BATCHES, PLAN, TABLES, run_undisturbed
 from tests.platform.conftest import Postgres
 
 from penstock.core.clock import now_ms
@@ -48,7 +48,9 @@ class FedStream:
         return read_retained_outcomes(self._bench.folder / "stream" / "journal", after)
 
     def start(self, *, reading: bool = True) -> None:
-        self.engine = self._bench.open(self.fence.epoch, self.fence.is_held, told=self._report_outcome)
+        self.engine = self._bench.open(
+            self.fence.epoch, self.fence.is_held, report_outcome=self._report_outcome
+        )
 
     def failure(self) -> BaseException | None:
         return None
@@ -163,7 +165,7 @@ def test_a_stream_commits_during_an_outage_and_reports_later(
         wait_until_reported(stoppable_store, 0, 1, 2, 3)
         bench.feed(stream.engine, BATCHES[4])
     wait_until_reported(stoppable_store, 0, 1, 2, 3, 4)
-    assert {table: bench.rows(table) for table in TABLES} == undisturbed(tmp_path / "calm")
+    assert {table: bench.rows(table) for table in TABLES} == run_undisturbed(tmp_path / "undisturbed")
     assert read_state(stoppable_store) == "stopped"
 
 
@@ -180,7 +182,7 @@ def test_a_stream_commits_while_its_store_hangs_and_reports_later(
         wait_until_reported(hanging_store, 0, 1, 2, 3)
         bench.feed(stream.engine, BATCHES[4])
     wait_until_reported(hanging_store, 0, 1, 2, 3, 4)
-    assert {table: bench.rows(table) for table in TABLES} == undisturbed(tmp_path / "calm")
+    assert {table: bench.rows(table) for table in TABLES} == run_undisturbed(tmp_path / "undisturbed")
 
 
 def test_a_host_is_fenced_when_its_store_hangs_past_the_lease(

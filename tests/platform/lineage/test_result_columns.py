@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.pipelines.engine.operators.test_side_outputs import Nothing, part_one
+from tests.pipelines.engine.operators.test_side_outputs import EmptyState, split_per_key
 
 from penstock.engine.aggregates.aggregate import Aggregate
 from penstock.engine.aggregates.aggregate_output import AggregateOutput
@@ -92,7 +92,9 @@ def test_a_renamed_or_mapped_field_keeps_its_type() -> None:
     mapped = read("sensors").map(lambda row: row, returns={"at": "BIGINT", "n": "INT", "d": "STRING"})
     summed = mapped.key("d").aggregate(n=sum_("n")).window(fixed("1 minute")).write("told").to_plan("told")
     assert describe_types(summed)["n"] == "bigint"
-    stateful = read("sensors").key("device").stateful(part_one, state=Nothing, returns={"level": "DOUBLE"})
+    stateful = (
+        read("sensors").key("device").stateful(split_per_key, state=EmptyState, returns={"level": "DOUBLE"})
+    )
     later = stateful.write("levels", mode="log").then().key("device").aggregate(top=max_("level"))
     top_plan = later.window(global_window()).trigger(repeatedly(after_count(1))).write("tops").to_plan("tops")
     assert describe_types(top_plan)["top"] == "double"
@@ -101,7 +103,7 @@ def test_a_renamed_or_mapped_field_keeps_its_type() -> None:
 def build_side_output_plan() -> Plan:
     base = read("sensors").key("device")
     stateful = base.stateful(
-        part_one, state=Nothing, returns={"great": "BIGINT"}, outputs={"small": {"least": "BIGINT"}}
+        split_per_key, state=EmptyState, returns={"great": "BIGINT"}, outputs={"small": {"least": "BIGINT"}}
     )
     return stateful.write("great", mode="log").write("small", mode="log", output="small").to_plan("great")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from tests.pipelines.engine.batch.stream_bench import Bench
-from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse, run
+from tests.pipelines.engine.batch.test_crashes import PLANS, run_batches
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.batch.journal import BatchJournal
@@ -19,10 +19,10 @@ from penstock.quality.audit.scope import AuditScope
 from penstock.quality.audit.verdict import AuditVerdict, CheckOutcome
 
 
-def run_stream(folder: Path, name: str = "fixed", elsewhere: ObjectStorePath | None = None) -> Bench:
-    bench = Bench(PLANS[name], folder, elsewhere=elsewhere)
-    run(bench, Fuse(-1))
-    bench.told[:] = BatchJournal(folder / "stream" / "journal").read_outcomes()
+def run_stream(folder: Path, name: str = "fixed", table_root: ObjectStorePath | None = None) -> Bench:
+    bench = Bench(PLANS[name], folder, table_root=table_root)
+    run_batches(bench)
+    bench.outcomes[:] = BatchJournal(folder / "stream" / "journal").read_outcomes()
     return bench
 
 
@@ -30,7 +30,7 @@ def create_scope(bench: Bench) -> AuditScope:
     def no_session() -> None:
         raise AssertionError("these checks need no Spark")
 
-    outcomes = {outcome.batch_id: outcome for outcome in bench.told}
+    outcomes = {outcome.batch_id: outcome for outcome in bench.outcomes}
     return AuditScope(
         plan=bench.plan,
         batches=[to_batch_record("stream", outcomes[number]) for number in sorted(outcomes)],

@@ -55,7 +55,7 @@ BATCH_DEPENDENT_PLANS = [
     (change_stage(window=Fixed(10, time="processing")), "depend on processing time"),
     (change_stage(window=Tumbling(TimePolicy(10))), "depend on processing time"),
     (change_stage(window=Global()), "never ends"),
-    (PLANS["remembering"], "runs once per batch"),
+    (PLANS["stateful function"], "runs once per batch"),
     (change_stage(accumulation="discarding"), "partial results"),
     (change_stage(trigger=repeatedly(after_count(3))), "may omit elements"),
     (change_stage(trigger=after_watermark(late=every(5))), "may omit elements"),
@@ -80,7 +80,7 @@ def test_plans_that_depend_on_batches_are_explained(plan: Plan, reason: str) -> 
         change_stage(window=Calendar("day")),
         change_stage(trigger=repeatedly(after_count(3)), final_pane="when_changed"),
         change_stage(trigger=after_watermark(late=every(5)), lateness=0),
-        PLANS["by count"],
+        PLANS["count windows"],
     ],
 )
 def test_plans_that_depend_only_on_records_are_recomputed(plan: Plan) -> None:
@@ -110,7 +110,7 @@ def test_the_deduplication_horizon_must_outlast_the_windows() -> None:
 
 def test_a_sample_needs_keys_and_time_windows() -> None:
     assert "no key" in (explain_unsampleable(change_stage(key=()), Sample(key_share=0.1)) or "")
-    assert "order of records" in (explain_unsampleable(PLANS["by count"], Sample(start=5)) or "")
+    assert "order of records" in (explain_unsampleable(PLANS["count windows"], Sample(start=5)) or "")
 
 
 def final_window_starts(plan: Plan, table: pa.Table, watermark: int | None, sample: Sample) -> list[int]:

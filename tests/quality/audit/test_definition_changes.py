@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 from tests.pipelines.engine.batch.stream_bench import Bench
-from tests.pipelines.engine.batch.test_crashes import PLAN, Fuse, history, run
+from tests.pipelines.engine.batch.test_crashes import PLAN, make_batches, run_batches
 from tests.quality.audit.recorded_stream import create_scope, find_failures, run_checks
 
 from penstock.engine.batch.journal import BatchJournal
@@ -47,22 +47,22 @@ def bench(tmp_path: Path) -> Bench:
     bench.plan = change_definition()
     accept_definition(bench)
     accept_definition(bench)
-    feed(bench, len(history()))
+    feed(bench, len(make_batches()))
     return bench
 
 
 def feed(bench: Bench, end: int) -> None:
-    run(bench, Fuse(-1), history()[:end])
-    bench.told[:] = BatchJournal(bench.folder / "stream" / "journal").read_outcomes()
+    run_batches(bench, batches=make_batches()[:end])
+    bench.outcomes[:] = BatchJournal(bench.folder / "stream" / "journal").read_outcomes()
 
 
 def test_a_change_is_stored_with_its_last_batch_and_newest_event_time(bench: Bench) -> None:
     journal = BatchJournal(bench.folder / "stream" / "journal")
-    last = journal.read_outcome(bench.told[BATCHES_BEFORE_CHANGE - 1].batch_id)
+    last = journal.read_outcome(bench.outcomes[BATCHES_BEFORE_CHANGE - 1].batch_id)
     newest = max(mark.newest for mark in (last.watermark.marks or {}).values())
     expected = [DefinitionChange(last.batch_id, newest, is_time_bounded=True, tables=["panes/more"])]
     assert read_definition_changes(journal.directory) == expected
-    journal.forget_before(bench.told[-1].batch_id)
+    journal.forget_before(bench.outcomes[-1].batch_id)
     assert read_definition_changes(journal.directory) == expected
 
 
@@ -72,7 +72,7 @@ def test_a_table_added_by_the_change_needs_no_earlier_panes(bench: Bench) -> Non
 
 
 def test_panes_missing_after_the_change_are_found_in_both_tables(bench: Bench) -> None:
-    last = bench.told[-1].batch_id
+    last = bench.outcomes[-1].batch_id
     for table in ("panes/more", "panes/stream"):
         DeltaTable(bench.folder / "warehouse" / table).delete(f"batch_id > {BATCHES_BEFORE_CHANGE}")
         verdict = run_checks(bench)["panes"]

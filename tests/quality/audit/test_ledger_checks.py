@@ -150,12 +150,12 @@ def test_a_changed_file_is_found(tmp_path: Path) -> None:
 
 
 def test_damage_in_an_object_store_is_found(tmp_path: Path, bucket: ObjectStorePath) -> None:
-    bench = run_stream(tmp_path, elsewhere=bucket)
+    bench = run_stream(tmp_path, table_root=bucket)
     assert find_failures(bench) == {}
     ledger, late = bucket / "ledger" / "stream", bucket / "late" / "stream"
     table = LogTable(ledger, pa.schema(open_delta_table(ledger).schema().to_arrow()), "stream")
     table._commit(
-        2, next(outcome.changes["ledger/stream"] for outcome in bench.told if outcome.batch_id == 2), 0
+        2, next(outcome.changes["ledger/stream"] for outcome in bench.outcomes if outcome.batch_id == 2), 0
     )
     assert "has batch 2 of stream; version" in describe_file_failures(bench)
     (file,) = (file for file in late.iterdir() if file.name.startswith("stream-000000000004-"))
@@ -173,7 +173,7 @@ def test_a_duplicate_commit_is_found_by_its_version(tmp_path: Path) -> None:
     bench = run_stream(tmp_path)
     path = bench.folder / "warehouse" / "ledger" / "stream"
     ledger = LogTable(path, pa.schema(DeltaTable(path).schema().to_arrow()), "stream")
-    change = next(outcome.changes["ledger/stream"] for outcome in bench.told if outcome.batch_id == 2)
+    change = next(outcome.changes["ledger/stream"] for outcome in bench.outcomes if outcome.batch_id == 2)
     ledger._commit(2, change, 0)
     version = DeltaTable(path).version()
     message = f"ledger/stream, version {version}: has batch 2 of stream; version"
@@ -253,7 +253,7 @@ def test_a_forged_account_contradicts_control_store_and_tables(tmp_path: Path) -
 
 
 def test_a_wrong_account_of_another_stage_names_the_stage(tmp_path: Path) -> None:
-    bench = run_stream(tmp_path, "side by side")
+    bench = run_stream(tmp_path, "parallel stages")
     assert run_checks(bench)[SIDE_TABLES].summary == "3 late and 1 quarantined rows match the ledger"
     rewrite(bench, "ledger/stream.beside", lambda rows: edit_row(rows.sort_by(ORDER), 0, accepted=1, late=1))
     assert find_failures(bench) == {
@@ -284,7 +284,7 @@ def test_a_late_record_that_its_batch_did_not_read_is_found(tmp_path: Path) -> N
 
 def test_a_batch_missing_from_the_control_store_is_found(tmp_path: Path) -> None:
     bench = run_stream(tmp_path)
-    bench.told[:] = [outcome for outcome in bench.told if outcome.batch_id != 3]
+    bench.outcomes[:] = [outcome for outcome in bench.outcomes if outcome.batch_id != 3]
     assert find_failures(bench)["agreement"] == "batch 4: follows batch 2 in the control store"
 
 
@@ -379,7 +379,7 @@ def test_more_replayed_records_than_decisions_are_found() -> None:
 
 def test_commits_during_an_audit_are_not_part_of_it(tmp_path: Path) -> None:
     bench = run_stream(tmp_path)
-    bench.told[:] = [outcome for outcome in bench.told if outcome.batch_id <= 2]
+    bench.outcomes[:] = [outcome for outcome in bench.outcomes if outcome.batch_id <= 2]
     assert find_failures(bench) == {}
     assert run_checks(bench)["accounts"].summary.startswith("6 read = ")
 

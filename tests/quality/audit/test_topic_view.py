@@ -42,7 +42,7 @@ def bench(tmp_path: Path) -> Bench:
     write_deltalake(bench.folder / "warehouse/raw/records", ARCHIVE_RECORD_SCHEMA.empty_table())
     journal = BatchJournal.open_for_writing(tmp_path / "archive" / "journal")
     for number in range(3):
-        journal.commit_outcome(next(outcome for outcome in bench.told if outcome.batch_id == number))
+        journal.commit_outcome(next(outcome for outcome in bench.outcomes if outcome.batch_id == number))
     return bench
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.pipelines.engine.batch.stream_bench import TYPES
-from tests.pipelines.engine.dedup.test_duplicates import RememberingBench
+from tests.pipelines.engine.dedup.test_duplicates import DeduplicatingBench
 from tests.pipelines.recorded_answers import load_recorded_document
 
 from penstock.conformance.reference.input_records import InputBatch, InputRecord
@@ -46,7 +46,7 @@ AFTER = replace(
 )
 
 
-class ByKey(RememberingBench):
+class ByKey(DeduplicatingBench):
     """A stream that drops duplicates of a key."""
 
     rule = BY_KEY

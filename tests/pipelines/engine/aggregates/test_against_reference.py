@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.aggregates.typed_elements import EVERY, FIELDS, Arrival, combined, fields, stored
+from tests.pipelines.engine.aggregates.typed_elements import (
+    ALL_AGGREGATES,
+    FIELDS,
+    WindowElement,
+    compute_rows,
+    element_fields,
+    store_and_read,
+)
 
 from penstock.conformance.reference.aggregates import compute_aggregate
 from penstock.conformance.reference.input_records import StageElement
@@ -27,105 +34,123 @@ SOURCES = ("left", "right")
 
 
 @st.composite
-def arrivals(draw: st.DrawFn, of: Aggregate) -> list[Arrival]:
+def window_elements_of(draw: st.DrawFn, aggregate: Aggregate) -> list[WindowElement]:
     """Elements of several windows and batches, from two sources with two partitions each."""
-    found = []
+    window_elements = []
     offsets: dict[tuple[str, int], int] = {}
     batch = 0
-    for content in draw(st.lists(fields(*of.used_fields), max_size=12)):
+    for content in draw(st.lists(element_fields(*aggregate.used_fields), max_size=12)):
         source, partition = draw(st.sampled_from(SOURCES)), draw(st.integers(0, 1))
         offset = offsets.get((source, partition), 0)
         offsets[source, partition] = offset + 1
         batch += draw(st.integers(0, 1))
         element = StageElement((), draw(st.integers(0, 4)), (source, partition, offset), content)
-        found.append(Arrival(draw(st.integers(0, WINDOWS - 1)), batch, element))
-    return found
+        window_elements.append(WindowElement(draw(st.integers(0, WINDOWS - 1)), batch, element))
+    return window_elements
 
 
-def expected(of: Aggregate, elements: Sequence[StageElement]) -> Any:
+def expected_value(aggregate: Aggregate, elements: Sequence[StageElement]) -> Any:
     """The reference's value in the engine's types: a mean or quantile of decimals is a float."""
-    found = canonicalize(compute_aggregate(of, elements))
-    if isinstance(of, Mean) and isinstance(found, Decimal):
-        return float(found)
-    if isinstance(of, Quantiles):
-        return tuple(float(each) if isinstance(each, Decimal) else each for each in found)
-    return found
+    value = canonicalize(compute_aggregate(aggregate, elements))
+    if isinstance(aggregate, Mean) and isinstance(value, Decimal):
+        return float(value)
+    if isinstance(aggregate, Quantiles):
+        return tuple(float(part) if isinstance(part, Decimal) else part for part in value)
+    return value
 
 
-def said(each: Accumulator, rows: Any) -> list[Any]:
+def read_pane_values(accumulator: Accumulator, rows: Any) -> list[Any]:
     """Pane values after a round trip through Arrow."""
-    column = pa.array(each.pane_values(rows), each.type, from_pandas=False)
-    return [canonicalize(found) for found in column.to_pylist()]
+    column = pa.array(accumulator.pane_values(rows), accumulator.type, from_pandas=False)
+    return [canonicalize(value) for value in column.to_pylist()]
 
 
 @settings(max_examples=scale_examples(60), deadline=None)
-@given(of=st.sampled_from(EVERY), data=st.data())
-def test_partials_of_batches_merge_to_the_whole(of: Aggregate, data: st.DataObject) -> None:
-    came = data.draw(arrivals(of))
-    each = of.build_accumulator(AggregateContext("out", TYPES, has_several_inputs=True))
-    rows = new_rows([part.state_column for part in each.parts], WINDOWS)
-    for batch in sorted({arrival.batch for arrival in came}):
-        now = [arrival for arrival in came if arrival.batch == batch]
+@given(aggregate=st.sampled_from(ALL_AGGREGATES), data=st.data())
+def test_partials_of_batches_merge_to_the_whole(aggregate: Aggregate, data: st.DataObject) -> None:
+    input_elements = data.draw(window_elements_of(aggregate))
+    accumulator = aggregate.build_accumulator(AggregateContext("out", TYPES, has_several_inputs=True))
+    rows = new_rows([part.state_column for part in accumulator.parts], WINDOWS)
+    for batch in sorted({element.batch for element in input_elements}):
+        batch_elements = [element for element in input_elements if element.batch == batch]
         groups = data.draw(st.permutations(range(2 * WINDOWS)))
         # Two partials for each window, in some order, as from two partitions.
-        place = [groups[2 * arrival.window + arrival.element.address[1]] for arrival in now]
-        partials = combined(each, [arrival.element for arrival in now], place, 2 * WINDOWS)
+        groups_of_elements = [
+            groups[2 * element.window + element.element.address[1]] for element in batch_elements
+        ]
+        partials = compute_rows(
+            accumulator, [element.element for element in batch_elements], groups_of_elements, 2 * WINDOWS
+        )
         windows = np.array([groups.index(group) // 2 for group in range(2 * WINDOWS)])
-        before = [rows[part.name].copy() for part in each.parts]
-        held = [[repr(item) for item in column] for column in before]
-        merge_partials(each.parts, rows, windows, stored(each, partials))
-        assert [[repr(item) for item in column] for column in before] == held, (
-            "what was shown was changed in place"
+        rows_before = [rows[part.name].copy() for part in accumulator.parts]
+        values_before = [[repr(item) for item in column] for column in rows_before]
+        merge_partials(accumulator.parts, rows, windows, store_and_read(accumulator, partials))
+        assert [[repr(item) for item in column] for column in rows_before] == values_before, (
+            "the rows of an earlier pane were changed in place"
         )
-        rows = stored(each, rows)
-    elements = [[a.element for a in came if a.window == window] for window in range(WINDOWS)]
-    assert said(each, rows) == [expected(of, some) for some in elements]
+        rows = store_and_read(accumulator, rows)
+    elements = [[a.element for a in input_elements if a.window == window] for window in range(WINDOWS)]
+    assert read_pane_values(accumulator, rows) == [expected_value(aggregate, chunk) for chunk in elements]
 
 
 @settings(max_examples=scale_examples(60), deadline=None)
-@given(of=st.sampled_from(EVERY), data=st.data(), order=st.permutations(range(WINDOWS)))
+@given(aggregate=st.sampled_from(ALL_AGGREGATES), data=st.data(), order=st.permutations(range(WINDOWS)))
 def test_merged_windows_equal_one_window_of_all_elements(
-    of: Aggregate, data: st.DataObject, order: Sequence[int]
+    aggregate: Aggregate, data: st.DataObject, order: Sequence[int]
 ) -> None:
-    came = data.draw(arrivals(of))
-    each = of.build_accumulator(AggregateContext("out", TYPES, has_several_inputs=True))
-    rows = combined(each, [a.element for a in came], [a.window for a in came], WINDOWS)
-    merged = new_rows([part.state_column for part in each.parts], 1)
-    merge_partials(each.parts, merged, np.zeros(WINDOWS, np.int64), rows.where(np.array(order)))
-    assert said(each, merged) == [expected(of, [a.element for a in came])]
+    input_elements = data.draw(window_elements_of(aggregate))
+    accumulator = aggregate.build_accumulator(AggregateContext("out", TYPES, has_several_inputs=True))
+    rows = compute_rows(
+        accumulator, [a.element for a in input_elements], [a.window for a in input_elements], WINDOWS
+    )
+    merged = new_rows([part.state_column for part in accumulator.parts], 1)
+    merge_partials(accumulator.parts, merged, np.zeros(WINDOWS, np.int64), rows.where(np.array(order)))
+    assert read_pane_values(accumulator, merged) == [
+        expected_value(aggregate, [a.element for a in input_elements])
+    ]
 
 
 @settings(max_examples=scale_examples(60), deadline=None)
-@given(of=st.sampled_from(EVERY), data=st.data())
-def test_retracted_elements_leave_no_trace(of: Aggregate, data: st.DataObject) -> None:
+@given(aggregate=st.sampled_from(ALL_AGGREGATES), data=st.data())
+def test_retracted_elements_leave_no_trace(aggregate: Aggregate, data: st.DataObject) -> None:
     """Changes have no address: elements of one time are ordered by their values."""
-    came = data.draw(arrivals(of))
-    each = of.build_accumulator(AggregateContext("out", TYPES, over_changes=True))
-    gone = data.draw(st.lists(st.sampled_from(came), unique_by=id) if came else st.just([]))
-    changes = [*((a, 1) for a in came), *((a, -1) for a in gone)]
+    input_elements = data.draw(window_elements_of(aggregate))
+    accumulator = aggregate.build_accumulator(AggregateContext("out", TYPES, over_changes=True))
+    retracted = data.draw(
+        st.lists(st.sampled_from(input_elements), unique_by=id) if input_elements else st.just([])
+    )
+    changes = [*((a, 1) for a in input_elements), *((a, -1) for a in retracted)]
     changes = data.draw(st.permutations(changes))
-    rows = new_rows([part.state_column for part in each.parts], WINDOWS)
-    for begin in range(0, len(changes), 4):
-        some = changes[begin : begin + 4]
-        partials = combined(
-            each, [a.element for a, _ in some], range(len(some)), len(some), [weight for _, weight in some]
+    rows = new_rows([part.state_column for part in accumulator.parts], WINDOWS)
+    for start in range(0, len(changes), 4):
+        chunk = changes[start : start + 4]
+        partials = compute_rows(
+            accumulator,
+            [a.element for a, _ in chunk],
+            range(len(chunk)),
+            len(chunk),
+            [weight for _, weight in chunk],
         )
-        merge_partials(each.parts, rows, np.array([a.window for a, _ in some], np.int64), partials)
-        rows = stored(each, rows)
-    left = [a for a in came if not any(a is other for other in gone)]
-    fresh_rows = combined(each, [a.element for a in left], [a.window for a in left], WINDOWS)
-    assert said(each, rows) == said(each, fresh_rows)
-    if not depends_on_address(of):
-        elements = [[a.element for a in left if a.window == window] for window in range(WINDOWS)]
-        assert said(each, rows) == [expected(of, some) for some in elements]
+        merge_partials(accumulator.parts, rows, np.array([a.window for a, _ in chunk], np.int64), partials)
+        rows = store_and_read(accumulator, rows)
+    remaining = [a for a in input_elements if not any(a is other for other in retracted)]
+    fresh_rows = compute_rows(
+        accumulator, [a.element for a in remaining], [a.window for a in remaining], WINDOWS
+    )
+    assert read_pane_values(accumulator, rows) == read_pane_values(accumulator, fresh_rows)
+    if not depends_on_address(aggregate):
+        elements = [[a.element for a in remaining if a.window == window] for window in range(WINDOWS)]
+        assert read_pane_values(accumulator, rows) == [expected_value(aggregate, chunk) for chunk in elements]
 
 
-def depends_on_address(of: Aggregate) -> bool:
-    return hasattr(of, "order") or hasattr(of, "largest")
+def depends_on_address(aggregate: Aggregate) -> bool:
+    return hasattr(aggregate, "order") or hasattr(aggregate, "largest")
 
 
 @pytest.mark.parametrize("changes", [False, True])
 def test_a_window_without_elements_equals_the_reference(changes: bool) -> None:
-    for of in EVERY:
-        each = of.build_accumulator(AggregateContext("out", TYPES, over_changes=changes))
-        assert said(each, combined(each, [], [], 1)) == [expected(of, [])], of
+    for aggregate in ALL_AGGREGATES:
+        accumulator = aggregate.build_accumulator(AggregateContext("out", TYPES, over_changes=changes))
+        assert read_pane_values(accumulator, compute_rows(accumulator, [], [], 1)) == [
+            expected_value(aggregate, [])
+        ], aggregate

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from tests.pipelines.engine.aggregates.typed_elements import FIELDS, combined
+from tests.pipelines.engine.aggregates.typed_elements import FIELDS, compute_rows
 from tests.pipelines.outside_kinds import (
     AGGREGATES,
     AGGREGATES_REFERENCE,
@@ -149,14 +149,14 @@ def test_the_reference_names_what_it_does_not_know() -> None:
 
 @pytest.mark.parametrize("over_changes", [False, True])
 def test_its_state_gives_what_the_reference_computes(over_changes: bool) -> None:
-    chance = random.Random(4)
+    rng = random.Random(4)
     elements = [
         StageElement(
             (),
             number,
             ("readings", 0, number),
             dict.fromkeys(FIELDS.names)
-            | {"word": chance.choice(["a", "b", "", None]), "long": chance.choice([None, 2**40, number])},
+            | {"word": rng.choice(["a", "b", "", None]), "long": rng.choice([None, 2**40, number])},
         )
         for number in range(60)
     ]
@@ -165,7 +165,7 @@ def test_its_state_gives_what_the_reference_computes(over_changes: bool) -> None
     weights = [1] * len(elements) + [-1] * len(retracted)
     for aggregate in (stream.most_frequent("word"), stream.checksum("long")):
         accumulator = aggregate.build_accumulator(AggregateContext("out", field_types, over_changes))
-        rows = combined(accumulator, [*elements, *retracted], [0] * len(weights), 1, weights)
+        rows = compute_rows(accumulator, [*elements, *retracted], [0] * len(weights), 1, weights)
         expected = compute_aggregate(aggregate, elements[len(retracted) :])
         assert accumulator.pane_values(rows).tolist() == [expected]
 
@@ -176,16 +176,17 @@ def plan_of(
     """Readings per device and ten seconds, which may be retracted, and over them per minute."""
     columns = (Column("device", "STRING"), Column("site", "STRING"), Column("at", "BIGINT"))
     source = PlanSource("readings", TopicOrigin("readings"), columns, "at")
-    each = stream.repeatedly(stream.after_count(1))
+    trigger = stream.repeatedly(stream.after_count(1))
     first = Stage(
         "devices", ("readings",), Fixed(10_000),
         tuple(AggregateOutput(name, aggregate) for name, aggregate in outputs),
-        key=("device",), trigger=each, lateness=10**12, accumulation="retracting", sinks=(LatestValues("devices"),),
+        key=("device",), trigger=trigger, lateness=10**12, accumulation="retracting",
+        sinks=(LatestValues("devices"),),
     )  # fmt: skip
     second = Stage(
         "minutes", ("devices",), Fixed(60_000),
         tuple(AggregateOutput(name, aggregate) for name, aggregate in outputs_of_sites),
-        trigger=each, lateness=10**12, accumulation="retracting", sinks=(LatestValues("minutes"),),
+        trigger=trigger, lateness=10**12, accumulation="retracting", sinks=(LatestValues("minutes"),),
     )  # fmt: skip
     return Plan("outside", (source,), (first, second))
 
@@ -197,9 +198,9 @@ def test_a_bounded_run_on_spark_gives_the_panes_of_the_reference(
     from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
     from penstock.engine.spark.bounded_sources.file_formats import open_file_source
 
-    chance = random.Random(5)
+    rng = random.Random(5)
     records = [
-        {"device": f"d{chance.randrange(3)}", "site": chance.choice(SITES), "at": chance.randrange(90_000)}
+        {"device": f"d{rng.randrange(3)}", "site": rng.choice(SITES), "at": rng.randrange(90_000)}
         for _ in range(300)
     ]
     (tmp_path / "files").mkdir()

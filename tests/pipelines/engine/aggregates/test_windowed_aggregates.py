@@ -11,9 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.aggregates.typed_elements import EVERY, FIELDS, fields, table_of
-from tests.pipelines.engine.operators.duckdb_partials import places
-from tests.pipelines.engine.operators.test_windows_against_reference import instant, pane_row
+from tests.pipelines.engine.aggregates.typed_elements import (
+    ALL_AGGREGATES,
+    FIELDS,
+    element_fields,
+    make_element_table,
+)
+from tests.pipelines.engine.operators.duckdb_partials import find_windows
+from tests.pipelines.engine.operators.test_windows_against_reference import clamp_time, make_pane_row
 
 from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
 from penstock.conformance.reference.input_records import StageElement
@@ -42,15 +47,15 @@ from penstock.engine.windows.tumbling import Tumbling
 
 TYPES = {"key": pa.string(), "at": pa.int64(), **{field.name: field.type for field in FIELDS}}
 SOURCE = PlanSource("records", TopicOrigin("records"), tuple(Column(name, "ANY") for name in TYPES), "at")
-OF_THE_REFERENCES_TYPE = [of for of in EVERY if "price" not in of.used_fields]
+COMPARABLE_AGGREGATES = [aggregate for aggregate in ALL_AGGREGATES if "price" not in aggregate.used_fields]
 """The reference returns a mean of decimals as a decimal, the engine as a float."""
 
-of_time = st.one_of(
+time_windows = st.one_of(
     st.builds(Fixed, st.integers(3, 12)),
     st.builds(Sliding, st.integers(3, 9), st.integers(2, 4)),
     st.builds(Sessions, st.integers(2, 6)),
 )
-of_order = st.one_of(
+order_windows = st.one_of(
     st.builds(Tumbling, st.builds(CountPolicy, st.integers(1, 4))),
     st.builds(SlidingOrder, st.builds(CountPolicy, st.integers(1, 4)), st.just(CountPolicy(1))),
 )
@@ -58,14 +63,18 @@ of_order = st.one_of(
 
 @st.composite
 def stages(draw: st.DrawFn) -> Stage:
-    chosen: list[Aggregate] = draw(st.lists(st.sampled_from(OF_THE_REFERENCES_TYPE), min_size=1, max_size=3))
-    outputs = tuple(AggregateOutput(f"out_{number}", of) for number, of in enumerate(chosen))
+    aggregates: list[Aggregate] = draw(
+        st.lists(st.sampled_from(COMPARABLE_AGGREGATES), min_size=1, max_size=3)
+    )
+    outputs = tuple(
+        AggregateOutput(f"out_{number}", aggregate) for number, aggregate in enumerate(aggregates)
+    )
     if draw(st.integers(0, 4)) == 0:
-        return Stage("stage", ("records",), draw(of_order), outputs, key=("key",))
+        return Stage("stage", ("records",), draw(order_windows), outputs, key=("key",))
     return Stage(
         "stage",
         ("records",),
-        draw(of_time),
+        draw(time_windows),
         outputs,
         key=("key",),
         trigger=draw(st.sampled_from([Repeatedly(AfterCount(1)), AfterWatermark(early=AfterCount(2))])),
@@ -77,83 +86,89 @@ def stages(draw: st.DrawFn) -> Stage:
 @st.composite
 def histories(draw: st.DrawFn, stage: Stage) -> list[InputBatch]:
     """Batches with rising watermarks, and an end."""
-    read = {name for output in stage.aggregates for name in output.aggregate.used_fields}
+    used_fields = {name for output in stage.aggregates for name in output.aggregate.used_fields}
     batches: list[InputBatch] = []
     watermark, offsets = 0, [0, 0]
     for number in range(draw(st.integers(1, 4))):
         watermark += draw(st.integers(0, 8))
         records = []
-        for content in draw(st.lists(fields(*sorted(read)), max_size=5)):
+        for content in draw(st.lists(element_fields(*sorted(used_fields)), max_size=5)):
             partition = draw(st.integers(0, 1))
-            named = {"key": draw(st.sampled_from(["a", "b"])), "at": draw(st.integers(0, 30))}
-            records.append(InputRecord("records", partition, offsets[partition], content | named))
+            key_and_time = {"key": draw(st.sampled_from(["a", "b"])), "at": draw(st.integers(0, 30))}
+            records.append(InputRecord("records", partition, offsets[partition], content | key_and_time))
             offsets[partition] += 1
         batches.append(InputBatch(number, number, tuple(records), watermark=watermark))
     return [*batches, InputBatch(len(batches), len(batches), is_last=True)]
 
 
-def elements_of(records: Sequence[InputRecord]) -> pa.Table:
+def make_keyed_elements(records: Sequence[InputRecord]) -> pa.Table:
     """Records as elements, with their keys."""
-    table = table_of([StageElement((), r.fields["at"], r.address, r.fields) for r in records])
+    table = make_element_table([StageElement((), r.fields["at"], r.address, r.fields) for r in records])
     keys = pa.array([record.fields["key"] for record in records], pa.string())
     return table.append_column("key", keys)
 
 
-def partials(stage: CompiledStage, records: Sequence[InputRecord]) -> pa.Table:
+def compute_partials(stage: CompiledStage, records: Sequence[InputRecord]) -> pa.Table:
     """Partials by partition, key and window, each merged from its elements."""
     if stage.is_ordered:
-        return elements_of(records[::-1])
+        return make_keyed_elements(records[::-1])
     window = stage.plan.window
     groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for position, record in enumerate(records):
-        for start, end in places(window, record.fields["at"], 0):
+        for start, end in find_windows(window, record.fields["at"], 0):
             groups[record.fields["key"], int(start), int(end), record.partition].append(position)
     rows = new_rows([part.state_column for part in stage.parts], len(groups))
-    chosen = [position for members in groups.values() for position in members]
-    of = [number for number, members in enumerate(groups.values()) for _ in members]
-    every = elements_of([records[position] for position in chosen])
-    merge_partials(stage.parts, rows, np.array(of, np.int64), lift_elements(stage.parts, every))
+    positions = [position for members in groups.values() for position in members]
+    group_of_position = [number for number, members in enumerate(groups.values()) for _ in members]
+    elements = make_keyed_elements([records[position] for position in positions])
+    merge_partials(
+        stage.parts, rows, np.array(group_of_position, np.int64), lift_elements(stage.parts, elements)
+    )
     times = [[records[position].fields["at"] for position in members] for members in groups.values()]
     gap = window.gap if isinstance(window, Sessions) else 0
-    known = {
+    columns_by_name = {
         "key": [key for key, *_ in groups],
         "window_start": [start for _, start, _, _ in groups],
         "window_end": [end for _, _, end, _ in groups],
-        "piece_start": [min(some) for some in times],
-        "piece_end": [max(some) + gap for some in times],
-        "elements": [len(some) for some in times],
+        "piece_start": [min(times_of_group) for times_of_group in times],
+        "piece_end": [max(times_of_group) + gap for times_of_group in times],
+        "elements": [len(times_of_group) for times_of_group in times],
     }
-    made = rows.to_table(pa.schema([pa.field(part.name, part.type) for part in stage.parts]))
+    aggregate_columns = rows.to_table(pa.schema([pa.field(part.name, part.type) for part in stage.parts]))
     columns = [
-        made.column(field.name)
-        if field.name in made.column_names
-        else pa.array(known[field.name], field.type)
+        aggregate_columns.column(field.name)
+        if field.name in aggregate_columns.column_names
+        else pa.array(columns_by_name[field.name], field.type)
         for field in stage.partial_schema
     ]
     return pa.table(columns, schema=stage.partial_schema)
 
 
-def engine(stage: Stage, batches: Sequence[InputBatch], folder: Path) -> list[list[tuple[Any, ...]]]:
-    ready = compile_stage(stage, TYPES)
-    tree = trees.create_empty_tree(ready.state_schema)
+def run_engine(stage: Stage, batches: Sequence[InputBatch], folder: Path) -> list[list[tuple[Any, ...]]]:
+    compiled_stage = compile_stage(stage, TYPES)
+    tree = trees.create_empty_tree(compiled_stage.state_schema)
     clock, watermark = MIN_TIMESTAMP_MS, MIN_TIMESTAMP_MS
-    width = len(ready.key) + len(ready.accumulators) + 11
-    answers = []
+    width = len(compiled_stage.key) + len(compiled_stage.accumulators) + 11
+    rows_by_batch = []
     for batch in batches:
-        after = MAX_TIMESTAMP_MS if batch.is_last else instant(batch.watermark or 0)
-        moment = BatchTime(batch.id, clock, batch.clock, watermark, after)
-        outcome = process_batch(ready, tree, partials(ready, batch.records), moment)
+        next_watermark = MAX_TIMESTAMP_MS if batch.is_last else clamp_time(batch.watermark or 0)
+        batch_time = BatchTime(batch.id, clock, batch.clock, watermark, next_watermark)
+        outcome = process_batch(
+            compiled_stage, tree, compute_partials(compiled_stage, batch.records), batch_time
+        )
         tree = tree.with_run(outcome.changed_state, folder / f"run-{batch.id}.arrow").compact(folder)
         panes = [row for row in outcome.panes.to_pylist() if row["kind"] != "replaced"]
         rows = [canonicalize(tuple(row.values()))[:width] for row in panes]
-        answers.append(sorted(rows, key=repr))
-        clock, watermark = batch.clock, after
-    return answers
+        rows_by_batch.append(sorted(rows, key=repr))
+        clock, watermark = batch.clock, next_watermark
+    return rows_by_batch
 
 
-def reference(stage: Stage, batches: Sequence[InputBatch]) -> list[list[tuple[Any, ...]]]:
+def run_reference(stage: Stage, batches: Sequence[InputBatch]) -> list[list[tuple[Any, ...]]]:
     evaluator = Evaluator(Plan("plan", (SOURCE,), (stage,)))
-    return [sorted((pane_row(pane) for pane in evaluator.run(batch).panes), key=repr) for batch in batches]
+    return [
+        sorted((make_pane_row(pane) for pane in evaluator.run(batch).panes), key=repr) for batch in batches
+    ]
 
 
 @settings(max_examples=scale_examples(35), deadline=None, suppress_health_check=list(HealthCheck))
@@ -162,4 +177,4 @@ def test_every_aggregate_in_every_window_equals_the_reference(
     tmp_path_factory: pytest.TempPathFactory, stage: Stage, data: st.DataObject
 ) -> None:
     batches = data.draw(histories(stage))
-    assert engine(stage, batches, tmp_path_factory.mktemp("state")) == reference(stage, batches)
+    assert run_engine(stage, batches, tmp_path_factory.mktemp("state")) == run_reference(stage, batches)

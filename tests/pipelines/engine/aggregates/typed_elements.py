@@ -43,7 +43,7 @@ FIELDS = pa.schema(
 )
 """Doubles are multiples of a half, infinite or NaN, so that sums are exact in any order."""
 
-CONTENT: dict[str, Any] = {
+FIELD_VALUES: dict[str, Any] = {
     "long": st.integers(-5, 5) | st.just(2**40),
     "int": st.integers(-3, 3),
     "double": st.sampled_from([-1.5, 0.0, 0.5, 2.5, inf, -inf, nan]),
@@ -54,17 +54,17 @@ CONTENT: dict[str, Any] = {
     "price": st.sampled_from([Decimal("-1.25"), Decimal("0.00"), Decimal("99.90")]),
 }
 NUMBERS = ("long", "int", "double", "price")
-MEASURED = (*NUMBERS, "when", "day")
+ORDERED_NUMBERS = (*NUMBERS, "when", "day")
 
 
-def fields(*names: str) -> st.SearchStrategy[dict[str, Any]]:
+def element_fields(*names: str) -> st.SearchStrategy[dict[str, Any]]:
     """Elements with values in these fields only."""
-    nothing = dict.fromkeys(FIELDS.names)
-    some = st.fixed_dictionaries({name: st.none() | CONTENT[name] for name in names})
-    return some.map(lambda found: nothing | found)
+    null_fields = dict.fromkeys(FIELDS.names)
+    chosen_fields = st.fixed_dictionaries({name: st.none() | FIELD_VALUES[name] for name in names})
+    return chosen_fields.map(lambda fields: null_fields | fields)
 
 
-class Spread:
+class ValueRange:
     """Greatest minus least, with a partial of two numbers. It is not retractable."""
 
     partial_type = pa.struct({"least": pa.int64(), "greatest": pa.int64()})
@@ -79,7 +79,7 @@ class Spread:
         least, greatest = partials.flatten()
         return self._by_group(pa.chunked_array([least]), pa.chunked_array([greatest]), groups, count)
 
-    def subtract(self, partials: pa.Array, gone: pa.Array) -> pa.Array:
+    def subtract(self, partials: pa.Array, retracted: pa.Array) -> pa.Array:
         raise AssertionError("can_subtract is false")
 
     def result(self, partials: pa.Array) -> pa.Array:
@@ -90,13 +90,13 @@ class Spread:
         self, least: pa.ChunkedArray, greatest: pa.ChunkedArray, groups: np.ndarray, count: int
     ) -> pa.Array:
         rows = pa.table({"group": groups, "least": least.cast("int64"), "greatest": greatest.cast("int64")})
-        found = rows.group_by("group").aggregate([("least", "min"), ("greatest", "max")])
-        all_of_them = (
-            pa.table({"group": np.arange(count)}).join(found, "group").sort_by("group").combine_chunks()
+        extremes = rows.group_by("group").aggregate([("least", "min"), ("greatest", "max")])
+        all_groups = (
+            pa.table({"group": np.arange(count)}).join(extremes, "group").sort_by("group").combine_chunks()
         )
-        parts = [all_of_them.column(name).combine_chunks() for name in ("least_min", "greatest_max")]
-        nothing = parts[0].is_null()
-        return pa.StructArray.from_arrays(parts, fields=list(self.partial_type), mask=nothing)
+        parts = [all_groups.column(name).combine_chunks() for name in ("least_min", "greatest_max")]
+        is_empty = parts[0].is_null()
+        return pa.StructArray.from_arrays(parts, fields=list(self.partial_type), mask=is_empty)
 
 
 class SquareSum:
@@ -117,16 +117,16 @@ class SquareSum:
         np.add.at(total, groups, np.asarray(partials.fill_null(0)))
         return pa.array(total)
 
-    def subtract(self, partials: pa.Array, gone: pa.Array) -> pa.Array:
-        return pa.array(np.asarray(partials.fill_null(0)) - np.asarray(gone.fill_null(0)))
+    def subtract(self, partials: pa.Array, retracted: pa.Array) -> pa.Array:
+        return pa.array(np.asarray(partials.fill_null(0)) - np.asarray(retracted.fill_null(0)))
 
     def result(self, partials: pa.Array) -> pa.Array:
         return partials
 
 
-def aggregates_over(name: str) -> list[Aggregate]:
+def list_aggregates_over(name: str) -> list[Aggregate]:
     """Every aggregate over a field of this type."""
-    found: list[Aggregate] = [
+    aggregates: list[Aggregate] = [
         Count(),
         Count(name),
         Min(name),
@@ -145,19 +145,22 @@ def aggregates_over(name: str) -> list[Aggregate]:
         Collect(name, "arrival"),
     ]
     if name in NUMBERS:
-        found += [Sum(name), Mean(name)]
-    if name in MEASURED:
-        found.append(Quantiles(name, (0.0, 0.1, 0.5, 0.99, 1.0)))
+        aggregates += [Sum(name), Mean(name)]
+    if name in ORDERED_NUMBERS:
+        aggregates.append(Quantiles(name, (0.0, 0.1, 0.5, 0.99, 1.0)))
     if name == "long":
-        found += [Custom((name,), combiner_ref(Spread())), Custom((name,), combiner_ref(SquareSum()))]
-    return found
+        aggregates += [
+            Custom((name,), combiner_ref(ValueRange())),
+            Custom((name,), combiner_ref(SquareSum())),
+        ]
+    return aggregates
 
 
-EVERY = list(dict.fromkeys(of for name in FIELDS.names for of in aggregates_over(name)))
+ALL_AGGREGATES = list(dict.fromkeys(of for name in FIELDS.names for of in list_aggregates_over(name)))
 
 
 @dataclass(frozen=True)
-class Arrival:
+class WindowElement:
     """An element, its window, and the batch that brings it."""
 
     window: int
@@ -165,7 +168,7 @@ class Arrival:
     element: StageElement
 
 
-def table_of(elements: Sequence[StageElement], weights: Sequence[int] | None = None) -> pa.Table:
+def make_element_table(elements: Sequence[StageElement], weights: Sequence[int] | None = None) -> pa.Table:
     """Elements as the operators take them."""
     table = pa.Table.from_pylist([dict(element.fields) for element in elements], schema=FIELDS)
     columns = {
@@ -180,7 +183,7 @@ def table_of(elements: Sequence[StageElement], weights: Sequence[int] | None = N
     return table
 
 
-def combined(
+def compute_rows(
     accumulator: Accumulator,
     elements: Sequence[StageElement],
     windows: Sequence[int],
@@ -189,12 +192,12 @@ def combined(
 ) -> Rows:
     """Partials of elements for `count` windows: lift each element, merge all."""
     rows = new_rows([part.state_column for part in accumulator.parts], count)
-    partials = lift_elements(accumulator.parts, table_of(elements, weights))
+    partials = lift_elements(accumulator.parts, make_element_table(elements, weights))
     merge_partials(accumulator.parts, rows, np.array(windows, np.int64), partials)
     return rows
 
 
-def stored(accumulator: Accumulator, rows: Rows) -> Rows:
+def store_and_read(accumulator: Accumulator, rows: Rows) -> Rows:
     """The same rows after a round trip through a state file."""
     schema = pa.schema([pa.field(part.name, part.type) for part in accumulator.parts])
     return rows_from_table(rows.to_table(schema))

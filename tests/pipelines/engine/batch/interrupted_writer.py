@@ -10,22 +10,22 @@ import pyarrow.parquet as pq
 
 
 class InterruptedWriter:
-    """Writes Parquet like the library, and calls `meanwhile` in the middle of the n-th file."""
+    """Writes Parquet like the library, and calls `run_meanwhile` in the middle of the n-th file."""
 
-    def __init__(self, nth: int, meanwhile: Callable[[], None]) -> None:
-        self._left = nth
-        self._meanwhile = meanwhile
+    def __init__(self, nth: int, run_meanwhile: Callable[[], None]) -> None:
+        self._files_left = nth
+        self._run_meanwhile = run_meanwhile
 
     def write_table(self, rows: pa.Table, path: Path, **options: Any) -> None:
-        whole = BytesIO()
-        pq.write_table(rows, whole, **options)
-        content = whole.getvalue()
-        self._left -= 1
+        buffer = BytesIO()
+        pq.write_table(rows, buffer, **options)
+        content = buffer.getvalue()
+        self._files_left -= 1
         with path.open("wb") as file:
             file.write(content[: len(content) // 2])
             file.flush()
-            if self._left == 0:
-                self._meanwhile()
+            if self._files_left == 0:
+                self._run_meanwhile()
             file.write(content[len(content) // 2 :])
 
     def __getattr__(self, name: str) -> Any:

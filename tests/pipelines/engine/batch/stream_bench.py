@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from tests.pipelines.engine.operators.duckdb_partials import elements, partials, places
+from tests.pipelines.engine.operators.duckdb_partials import compute_partials, find_windows, list_elements
 
 from penstock.conformance.reference.input_records import InputBatch, InputRecord
 from penstock.engine.batch.batch_engine import BatchEngine
@@ -34,27 +34,33 @@ TYPES = {each.name: each.type for each in FIELDS}
 
 
 @dataclass(frozen=True)
-class StoredReading:
+class InMemoryBatchInput:
     """The input of one batch. A record with an error is invalid."""
 
     stage: CompiledStage
     records: Sequence[InputRecord]
     clock: int
-    others: Sequence[CompiledStage] = ()
+    other_stages: Sequence[CompiledStage] = ()
 
-    def inputs_of_other_stages(self) -> "dict[str, StoredReading]":
-        return {each.plan.name: StoredReading(each, self.records, self.clock) for each in self.others}
+    def inputs_of_other_stages(self) -> "dict[str, InMemoryBatchInput]":
+        return {
+            stage.plan.name: InMemoryBatchInput(stage, self.records, self.clock)
+            for stage in self.other_stages
+        }
 
     def compute_partials(self) -> pa.Table:
-        good = [record for record in self.records if record.error is None]
-        pieces = [self._good(number, [r for r in good if r.partition == number]) for number in (0, 1)]
-        bad = [record for record in self.records if record.error is not None]
+        valid_records = [record for record in self.records if record.error is None]
+        partials_by_partition = [
+            self._partials_of(number, [r for r in valid_records if r.partition == number])
+            for number in (0, 1)
+        ]
+        invalid_records = [record for record in self.records if record.error is not None]
         accounts = [
             {"_topic": r.source, "_partition": r.partition, "_fate": "quarantined", "_counted": 1}
-            for r in bad
+            for r in invalid_records
         ]
         schema = pa.schema([*ACCOUNT_SCHEMA, *self.stage.partial_schema])
-        return pa.concat_tables([*pieces, pa.Table.from_pylist(accounts, schema=schema)])
+        return pa.concat_tables([*partials_by_partition, pa.Table.from_pylist(accounts, schema=schema)])
 
     def read_invalid_records(self) -> pa.Table:
         rows = [
@@ -71,7 +77,7 @@ class StoredReading:
         return pa.Table.from_pylist(rows, schema=QUARANTINED_RECORD_SCHEMA)
 
     def read_late_records(self, windows: pa.Table) -> pa.Table:
-        wanted = {tuple(row.values()) for row in windows.to_pylist()}
+        late_windows = {tuple(row.values()) for row in windows.to_pylist()}
         names = [field.name for field in self.stage.key]
         schema = pa.schema([*LATE_RECORD_SCHEMA, *self.stage.key])
         rows = [
@@ -87,45 +93,45 @@ class StoredReading:
             }
             for record in self.records
             if record.error is None
-            for start, end in self._places(record)
-            if (*(record.fields[name] for name in names), start, end) in wanted
+            for start, end in self._find_windows(record)
+            if (*(record.fields[name] for name in names), start, end) in late_windows
         ]
         return pa.Table.from_pylist(rows, schema=schema)
 
-    def _places(self, record: InputRecord) -> list[tuple[float, float]]:
+    def _find_windows(self, record: InputRecord) -> list[tuple[float, float]]:
         """Return the windows of a record, or the event time that an interval join judges it by."""
         at = record.fields["at"]
         if isinstance(self.stage.plan.window, JoinWindow):
             return [(at, at + 1)]
-        return places(self.stage.plan.window, at, self.clock)
+        return find_windows(self.stage.plan.window, at, self.clock)
 
-    def _good(self, partition: int, records: Sequence[InputRecord]) -> pa.Table:
+    def _partials_of(self, partition: int, records: Sequence[InputRecord]) -> pa.Table:
         if self.stage.is_ordered:
-            return self._single(records)
-        found = partials(self.stage, records, FIELDS, "at", self.clock)
-        count = found.num_rows
-        newest = max((record.fields["at"] for record in records), default=None)
+            return self._list_records(records)
+        rows = compute_partials(self.stage, records, FIELDS, "at", self.clock)
+        row_count = rows.num_rows
+        newest_time = max((record.fields["at"] for record in records), default=None)
         columns = [
-            pa.array(["records"] * count, pa.string()),
-            pa.array([partition] * count, pa.int32()),
-            pa.nulls(count, pa.string()),
-            found.column("elements"),
-            pa.array([newest] * count, pa.int64()),
-            *found.columns,
+            pa.array(["records"] * row_count, pa.string()),
+            pa.array([partition] * row_count, pa.int32()),
+            pa.nulls(row_count, pa.string()),
+            rows.column("elements"),
+            pa.array([newest_time] * row_count, pa.int64()),
+            *rows.columns,
         ]
         return pa.table(columns, schema=pa.schema([*ACCOUNT_SCHEMA, *self.stage.partial_schema]))
 
-    def _single(self, records: Sequence[InputRecord]) -> pa.Table:
-        found = elements(self.stage, records, "at")
-        told = {
-            "_fate": pa.nulls(found.num_rows, pa.string()),
-            "_counted": pa.array([1] * found.num_rows, pa.int64()),
-            "_newest": found.column("_time"),
+    def _list_records(self, records: Sequence[InputRecord]) -> pa.Table:
+        rows = list_elements(self.stage, records, "at")
+        account_columns = {
+            "_fate": pa.nulls(rows.num_rows, pa.string()),
+            "_counted": pa.array([1] * rows.num_rows, pa.int64()),
+            "_newest": rows.column("_time"),
         }
-        for name, column in told.items():
-            found = found.append_column(name, column)
+        for name, column in account_columns.items():
+            rows = rows.append_column(name, column)
         schema = pa.schema([*ACCOUNT_SCHEMA, *self.stage.partial_schema])
-        return found.select(schema.names).cast(schema)
+        return rows.select(schema.names).cast(schema)
 
 
 @dataclass
@@ -134,74 +140,74 @@ class Bench:
 
     plan: Plan
     folder: Path
-    told: list[BatchOutcome] = field(default_factory=list)
+    outcomes: list[BatchOutcome] = field(default_factory=list)
     placement: Placement = DRIVER_ONLY
-    elsewhere: StoragePath | None = None
+    table_root: StoragePath | None = None
     """Where the tables are, if not in the folder."""
 
     def open(
         self,
         epoch: int = 1,
-        holds: Callable[[], bool] = lambda: True,
-        tables: Callable[[Plan, CompiledGraph, StoragePath], StreamTables] = StreamTables,
-        told: Callable[[BatchOutcome], None] | None = None,
+        is_held: Callable[[], bool] = lambda: True,
+        make_tables: Callable[[Plan, CompiledGraph, StoragePath], StreamTables] = StreamTables,
+        report_outcome: Callable[[BatchOutcome], None] | None = None,
     ) -> BatchEngine:
         """Open the engine of a host, and resume the stream."""
-        graph = self.ready()
+        graph = self.compile_plan()
         engine = BatchEngine(
             graph,
             collect_watermark_rules(self.plan.sources),
             self.folder / "stream",
-            tables(self.plan, graph, self.warehouse),
-            WriteFence(self.plan.name, epoch, holds),
-            told or self.told.append,
-            self.options(),
+            make_tables(self.plan, graph, self.warehouse),
+            WriteFence(self.plan.name, epoch, is_held),
+            report_outcome or self.outcomes.append,
+            self.build_options(),
         )
         engine.resume()
         return engine
 
-    def ready(self) -> CompiledGraph:
+    def compile_plan(self) -> CompiledGraph:
         """Compile the plan."""
         return compile_graph(self.plan, {stage.name: TYPES for stage in self.plan.source_stages})
 
-    def options(self) -> EngineOptions:
+    def build_options(self) -> EngineOptions:
         """Return the optional parts of the engine."""
-        return EngineOptions(dedup_memory=self.remembering(), placement=self.placement)
+        return EngineOptions(dedup_memory=self.open_id_store(), placement=self.placement)
 
-    def remembering(self) -> RecordIdStore | None:
-        """Return the stored record ids, or None without deduplication."""
+    def open_id_store(self) -> RecordIdStore | None:
+        """Open the store of record ids; return None without deduplication."""
         return None
 
-    def reading(self, batch: InputBatch, clock: int) -> BatchInput:
+    def make_input(self, batch: InputBatch, clock: int) -> BatchInput:
         """Return the input of a batch."""
-        return StoredReading(self.stage, batch.records, clock, self.others)
+        return InMemoryBatchInput(self.stage, batch.records, clock, self.other_stages)
 
-    def of_its_source(self, record: InputRecord) -> InputRecord:
-        """Return a record under a source of the plan. Each of two sources has one partition."""
+    def assign_source(self, record: InputRecord) -> InputRecord:
+        """Return the record as one of a source of the plan. Each of two sources has one partition."""
         names = [source.name for source in self.plan.sources]
         return replace(record, source=names[record.partition % len(names)])
 
     @property
     def warehouse(self) -> StoragePath:
-        return self.elsewhere or self.folder / "warehouse"
+        return self.table_root or self.folder / "warehouse"
 
     @property
     def stage(self) -> CompiledStage:
         return compile_stage(self.plan.first_source_stage, TYPES)
 
     @property
-    def others(self) -> list[CompiledStage]:
+    def other_stages(self) -> list[CompiledStage]:
         return [compile_stage(stage, TYPES) for stage in self.plan.source_stages[1:]]
 
     def feed(self, engine: BatchEngine, batch: InputBatch, unread: Collection[str] = ()) -> None:
         """Run a batch as a host does: records as a data batch, no records as a tick."""
-        batch = replace(batch, records=tuple(map(self.of_its_source, batch.records)))
+        batch = replace(batch, records=tuple(map(self.assign_source, batch.records)))
         if batch.records:
             intent = engine.start_data_batch(
-                batch.id, batch.clock, ranges(batch.records), unread_partitions=unread
+                batch.id, batch.clock, find_offset_ranges(batch.records), unread_partitions=unread
             )
             if intent is not None:
-                engine.run_data_batch(intent, self.reading(batch, intent.clock))
+                engine.run_data_batch(intent, self.make_input(batch, intent.clock))
         else:
             engine.run_tick(batch.clock, unread_partitions=unread)
 
@@ -211,10 +217,10 @@ class Bench:
         return sorted(content.to_pylist(), key=repr)
 
 
-def ranges(records: Sequence[InputRecord]) -> tuple[OffsetRange, ...]:
+def find_offset_ranges(records: Sequence[InputRecord]) -> tuple[OffsetRange, ...]:
     """Return the offset range of the records in each partition."""
-    found = []
-    for source, number in sorted({(record.source, record.partition) for record in records}):
-        offsets = [record.offset for record in records if record.address[:2] == (source, number)]
-        found.append(OffsetRange(source, number, min(offsets), max(offsets) + 1))
-    return tuple(found)
+    offset_ranges = []
+    for source, partition in sorted({(record.source, record.partition) for record in records}):
+        offsets = [record.offset for record in records if record.address[:2] == (source, partition)]
+        offset_ranges.append(OffsetRange(source, partition, min(offsets), max(offsets) + 1))
+    return tuple(offset_ranges)

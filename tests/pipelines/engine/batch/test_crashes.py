@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
 from tests.pipelines.engine.batch.stream_bench import Bench
-from tests.pipelines.engine.operators.watch_functions import RETURNS, Tally, watch_all
+from tests.pipelines.engine.operators.watch_functions import RETURNS, RecordTally, watch_vectorized
 
 from penstock.conformance.reference.input_records import InputBatch, InputRecord
 from penstock.engine.aggregates.aggregate_output import AggregateOutput
@@ -53,7 +53,7 @@ COLUMNS = tuple(
 )
 
 
-def plan_over(stage: Stage) -> Plan:
+def plan_of_stage(stage: Stage) -> Plan:
     source = PlanSource(
         "records",
         TopicOrigin("records"),
@@ -64,13 +64,15 @@ def plan_over(stage: Stage) -> Plan:
     return Plan("stream", (source,), (stage,))
 
 
-def of_time(window: Window) -> Plan:
+def make_window_plan(window: Window) -> Plan:
     """A stage with early results every four milliseconds and a lateness of twenty."""
-    return plan_over(replace(IN_ORDER, window=window, trigger=after_watermark(early=every(4)), lateness=20,
-                             accumulation="retracting"))  # fmt: skip
+    trigger = after_watermark(early=every(4))
+    return plan_of_stage(
+        replace(COUNT_WINDOW_STAGE, window=window, trigger=trigger, lateness=20, accumulation="retracting")
+    )
 
 
-IN_ORDER = Stage(
+COUNT_WINDOW_STAGE = Stage(
     "stream",
     ("records",),
     Tumbling(CountPolicy(2)),
@@ -82,185 +84,211 @@ IN_ORDER = Stage(
     key=("key",),
     sinks=(PaneLog("stream"), LatestValues("stream")),
 )
-PLAN = of_time(fixed(10))
+PLAN = make_window_plan(fixed(10))
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningTotal:
     """The number of records of a key, and their sum."""
 
     n: int = 0
     total: int = 0
 
 
-def running(call: KeyContext[Running]) -> KeyUpdate[Running]:
+def emit_running_total(call: KeyContext[RunningTotal]) -> KeyUpdate[RunningTotal]:
     """Emit count and sum with each record, and again by a clock timer."""
-    now, rows = call.state or Running(), []
+    total_so_far, rows = call.state or RunningTotal(), []
     for read in call.records:
-        now = Running(now.n + 1, now.total + (read.fields["value"] or 0))
-        rows.append(OutputRow(asdict(now), read.time))
-    rows += [OutputRow(asdict(now)) for _ in call.due_timers]
-    return KeyUpdate(now, rows, [Timer(call.batch_clock + 7, "processing")] if call.records else None)
+        total_so_far = RunningTotal(total_so_far.n + 1, total_so_far.total + (read.fields["value"] or 0))
+        rows.append(OutputRow(asdict(total_so_far), read.time))
+    rows += [OutputRow(asdict(total_so_far)) for _ in call.due_timers]
+    return KeyUpdate(
+        total_so_far, rows, [Timer(call.batch_clock + 7, "processing")] if call.records else None
+    )
 
 
-def parting(call: KeyContext[Running]) -> KeyUpdate[Running]:
+def emit_even_counts_aside(call: KeyContext[RunningTotal]) -> KeyUpdate[RunningTotal]:
     """Emit the count with each record, and the sum of every second one to a side output."""
-    told = running(call)
-    aside = [OutputRow(row.fields, row.at, "aside") for row in told.rows if row.fields["n"] % 2 == 0]
-    return KeyUpdate(told.state, [*told.rows, *aside])
+    update = emit_running_total(call)
+    even_rows = [
+        OutputRow(row.fields, row.at, "even_counts") for row in update.rows if row.fields["n"] % 2 == 0
+    ]
+    return KeyUpdate(update.state, [*update.rows, *even_rows])
 
 
-def chained() -> Plan:
+def make_chained_plan() -> Plan:
     """The greatest totals of all keys, every twenty milliseconds, over the panes of each key."""
-    best = (AggregateOutput("best", TopN("total", 2)), AggregateOutput("keys", count()))
-    after = Stage("whole", ("stream",), fixed(20), best, trigger=repeatedly(after_count(1)), lateness=20,
-                  accumulation="retracting", sinks=(PaneLog("whole"), LatestValues("whole")))  # fmt: skip
-    return replace(PLAN, stages=(*PLAN.stages, after))
+    aggregates = (AggregateOutput("best", TopN("total", 2)), AggregateOutput("keys", count()))
+    all_keys_stage = Stage("whole", ("stream",), fixed(20), aggregates, trigger=repeatedly(after_count(1)),
+                           lateness=20, accumulation="retracting",
+                           sinks=(PaneLog("whole"), LatestValues("whole")))  # fmt: skip
+    return replace(PLAN, stages=(*PLAN.stages, all_keys_stage))
 
 
-def side_by_side() -> Plan:
+def make_parallel_plan() -> Plan:
     """A second stage over the same records, with shorter windows and no lateness."""
-    beside = Stage("beside", ("records",), fixed(5), (AggregateOutput("n", count()),),
-                   trigger=repeatedly(after_count(1)),
-                   sinks=(PaneLog("beside"), LatestValues("beside")))  # fmt: skip
-    return replace(PLAN, stages=(*PLAN.stages, beside))
+    parallel_stage = Stage("beside", ("records",), fixed(5), (AggregateOutput("n", count()),),
+                           trigger=repeatedly(after_count(1)),
+                           sinks=(PaneLog("beside"), LatestValues("beside")))  # fmt: skip
+    return replace(PLAN, stages=(*PLAN.stages, parallel_stage))
 
 
-def joined() -> Plan:
+def make_window_join_plan() -> Plan:
     """A join of the greatest value of a key with its count, in the windows of both."""
-    alike = {
+    options = {
         "key": ("key",),
         "trigger": repeatedly(after_count(1)),
         "lateness": 20,
         "accumulation": "retracting",
     }
-    sides = [
-        Stage(name, ("records",), fixed(10), (AggregateOutput("found", of),), sinks=(PaneLog(name),), **alike)
-        for name, of in (("stream", max_("value")), ("many", count("value")))
+    upstream_stages = [
+        Stage(
+            name,
+            ("records",),
+            fixed(10),
+            (AggregateOutput("value", aggregate),),
+            sinks=(PaneLog(name),),
+            **options,
+        )
+        for name, aggregate in (("stream", max_("value")), ("counted", count("value")))
     ]
     join = Join(
-        "full", "stream", "many", (JoinColumn("most", "stream", "found"), JoinColumn("many", "many", "found"))
+        "full",
+        "stream",
+        "counted",
+        (JoinColumn("most", "stream", "value"), JoinColumn("counted", "counted", "value")),
     )
-    of = tuple(
-        AggregateOutput(side, JoinMembers(name, ("found",)))
-        for side, name in (("left", "stream"), ("right", "many"))
+    members = tuple(
+        AggregateOutput(side, JoinMembers(name, ("value",)))
+        for side, name in (("left", "stream"), ("right", "counted"))
     )
-    met = Stage("met", ("stream", "many"), SameWindows(), of, join=join, sinks=(PaneLog("met"),), **alike)
-    return replace(PLAN, stages=(*sides, met))
+    joined_stage = Stage(
+        "joined",
+        ("stream", "counted"),
+        SameWindows(),
+        members,
+        join=join,
+        sinks=(PaneLog("joined"),),
+        **options,
+    )
+    return replace(PLAN, stages=(*upstream_stages, joined_stage))
 
 
-def paired(window: JoinWindow, kind: JoinKind) -> Plan:
+def make_unwindowed_join_plan(window: JoinWindow, kind: JoinKind) -> Plan:
     """An unwindowed join of two topics, and a count of its rows in windows."""
     columns = (JoinColumn("value", "clicks", "value"), JoinColumn("other", "views", "value"))
     join = Join(kind, "clicks", "views", columns)
-    of = tuple(AggregateOutput(name, JoinMembers(name, ("value",))) for name in ("clicks", "views"))
-    near = Stage("stream", ("clicks", "views"), window, of, key=("key",), join=join, lateness=4,
-                 sinks=(PaneLog("stream"),))  # fmt: skip
-    many = (AggregateOutput("rows", count()), AggregateOutput("most", max_("other")))
-    counted = Stage("counted", ("stream",), fixed(10), many, key=("key",), trigger=repeatedly(after_count(1)),
-                    lateness=30, accumulation="retracting", sinks=(PaneLog("counted"),))  # fmt: skip
-    (read,) = PLAN.sources
-    sources = tuple(replace(read, name=name, origin=TopicOrigin(name)) for name in ("clicks", "views"))
-    return validate_plan(Plan("stream", sources, (near, counted)))
+    members = tuple(AggregateOutput(name, JoinMembers(name, ("value",))) for name in ("clicks", "views"))
+    join_stage = Stage("stream", ("clicks", "views"), window, members, key=("key",), join=join, lateness=4,
+                       sinks=(PaneLog("stream"),))  # fmt: skip
+    aggregates = (AggregateOutput("rows", count()), AggregateOutput("most", max_("other")))
+    count_stage = Stage("counted", ("stream",), fixed(10), aggregates, key=("key",),
+                        trigger=repeatedly(after_count(1)), lateness=30, accumulation="retracting",
+                        sinks=(PaneLog("counted"),))  # fmt: skip
+    (source,) = PLAN.sources
+    sources = tuple(replace(source, name=name, origin=TopicOrigin(name)) for name in ("clicks", "views"))
+    return validate_plan(Plan("stream", sources, (join_stage, count_stage)))
 
 
 PLANS = {
-    "a join": joined(),
-    "near records": paired(Between(2, 9), "full"),
-    "as of a time": paired(AsOf(20, Comparison("value", "=", 1)), "left"),
+    "window join": make_window_join_plan(),
+    "interval join": make_unwindowed_join_plan(Between(2, 9), "full"),
+    "as-of join": make_unwindowed_join_plan(AsOf(20, Comparison("value", "=", 1)), "left"),
     "fixed": PLAN,
-    "side by side": side_by_side(),
-    "sessions": of_time(Sessions(8)),
-    "two stages": chained(),
-    "remembering": plan_over(
+    "parallel stages": make_parallel_plan(),
+    "sessions": make_window_plan(Sessions(8)),
+    "two stages": make_chained_plan(),
+    "stateful function": plan_of_stage(
         replace(
-            IN_ORDER,
+            COUNT_WINDOW_STAGE,
             aggregates=(),
             sinks=(PaneLog("stream"),),
             window=StatefulFunction(
-                function_ref(running),
-                state_type(Running),
+                function_ref(emit_running_total),
+                state_type(RunningTotal),
                 (Column("n", "BIGINT"), Column("total", "BIGINT")),
                 clock=True,
             ),
         )
     ),
-    "at once": plan_over(
+    "vectorized function": plan_of_stage(
         replace(
-            IN_ORDER,
+            COUNT_WINDOW_STAGE,
             aggregates=(),
             sinks=(PaneLog("stream"),),
             window=StatefulFunction(
-                function_ref(watch_all), state_type(Tally), RETURNS, vectorized=True, clock=True
+                function_ref(watch_vectorized), state_type(RecordTally), RETURNS, vectorized=True, clock=True
             ),
         )
     ),
-    "several outputs": plan_over(
+    "side outputs": plan_of_stage(
         replace(
-            IN_ORDER,
+            COUNT_WINDOW_STAGE,
             aggregates=(),
-            sinks=(PaneLog("stream"), PaneLog("aside", "aside")),
+            sinks=(PaneLog("stream"), PaneLog("even_counts", "even_counts")),
             window=StatefulFunction(
-                function_ref(parting),
-                state_type(Running),
+                function_ref(emit_even_counts_aside),
+                state_type(RunningTotal),
                 (Column("n", "BIGINT"),),
                 clock=True,
-                outputs=(SideOutput("aside", (Column("total", "BIGINT"),)),),
+                outputs=(SideOutput("even_counts", (Column("total", "BIGINT"),)),),
             ),
         )
     ),
-    "by the clock": of_time(Fixed(10, time="processing")),
-    "by count": plan_over(IN_ORDER),
-    "last records": plan_over(replace(IN_ORDER, window=SlidingOrder(CountPolicy(3), CountPolicy(1)))),
+    "processing time": make_window_plan(Fixed(10, time="processing")),
+    "count windows": plan_of_stage(COUNT_WINDOW_STAGE),
+    "sliding count windows": plan_of_stage(
+        replace(COUNT_WINDOW_STAGE, window=SlidingOrder(CountPolicy(3), CountPolicy(1)))
+    ),
 }
 TABLES = ("panes/stream", "latest/stream", "late/stream", "quarantine/records", "ledger/stream")
 
 
-class Killed(BaseException):
+class SimulatedKill(BaseException):
     """The process was killed."""
 
 
-class Fuse:
-    """Kills at the n-th step, then at the m-th step after it, and so on."""
+class KillSchedule:
+    """Kills at the n-th step, then at the m-th step after it, and so on. By default it never kills."""
 
-    def __init__(self, steps: int, *more: int) -> None:
-        self.left, self.more = steps, list(more)
+    def __init__(self, steps: int = -1, *later_steps: int) -> None:
+        self.steps_left, self.later_steps = steps, list(later_steps)
 
-    def burn(self) -> None:
-        self.left -= 1
-        if self.left == 0:
-            self.left = self.more.pop(0) if self.more else -1
-            raise Killed
+    def count_step(self) -> None:
+        self.steps_left -= 1
+        if self.steps_left == 0:
+            self.steps_left = self.later_steps.pop(0) if self.later_steps else -1
+            raise SimulatedKill
 
 
-class BurningTables(StreamTables):
+class KillableTables(StreamTables):
     """Tables that may be killed between their writes and commits."""
 
-    fuse: Fuse
+    kills: KillSchedule
 
-    def write(self, rows: BatchRows, moment: BatchTime) -> dict[str, TableChange]:
-        self.fuse.burn()
-        changes = super().write(rows, moment)
-        self.fuse.burn()
+    def write(self, rows: BatchRows, batch_time: BatchTime) -> dict[str, TableChange]:
+        self.kills.count_step()
+        changes = super().write(rows, batch_time)
+        self.kills.count_step()
         return changes
 
     def commit(self, batch_id: int, changes: Mapping[str, TableChange], clock: int) -> None:
         for path, change in changes.items():
-            self.fuse.burn()
+            self.kills.count_step()
             super().commit(batch_id, {path: change}, clock)
-        self.fuse.burn()
+        self.kills.count_step()
 
 
-def burning(fuse: Fuse) -> Any:
-    def make(plan: Plan, graph: CompiledGraph, warehouse: StoragePath) -> StreamTables:
-        tables = BurningTables(plan, graph, warehouse)
-        tables.fuse = fuse
+def make_killable_tables(kills: KillSchedule) -> Any:
+    def make_tables(plan: Plan, graph: CompiledGraph, warehouse: StoragePath) -> StreamTables:
+        tables = KillableTables(plan, graph, warehouse)
+        tables.kills = kills
         return tables
 
-    return make
+    return make_tables
 
 
-def history() -> list[InputBatch]:
+def make_batches() -> list[InputBatch]:
     """Batches of two partitions with late and invalid records, and ticks between them."""
 
     def record(
@@ -282,20 +310,27 @@ def history() -> list[InputBatch]:
     ]
 
 
-def run(bench: Bench, fuse: Fuse, batches: list[InputBatch] | None = None) -> None:
-    """Run the batches on successive hosts, each killed by the fuse, until all are done."""
-    batches = history() if batches is None else batches
-    numbers = {batch.id: spark for spark, batch in enumerate(b for b in batches if b.records)}
+def run_batches(
+    bench: Bench, kills: KillSchedule | None = None, batches: list[InputBatch] | None = None
+) -> None:
+    """Run the batches on successive hosts, killed by the schedule, until all are done."""
+    kills = kills or KillSchedule()
+    batches = make_batches() if batches is None else batches
+    spark_batch_ids = {
+        batch.id: spark_batch_id for spark_batch_id, batch in enumerate(b for b in batches if b.records)
+    }
     epoch = 0
     while True:
         epoch += 1
         try:
-            engine = bench.open(epoch, tables=burning(fuse), told=lambda _: fuse.burn())
-            done = engine.last_outcome.batch_id if engine.last_outcome is not None else -1
-            for batch in batches[done + 1 :]:
-                spark = numbers.get(batch.id, 0)
-                bench.feed(engine, InputBatch(spark, batch.clock, batch.records))
-        except Killed:
+            engine = bench.open(
+                epoch, make_tables=make_killable_tables(kills), report_outcome=lambda _: kills.count_step()
+            )
+            last_batch_id = engine.last_outcome.batch_id if engine.last_outcome is not None else -1
+            for batch in batches[last_batch_id + 1 :]:
+                spark_batch_id = spark_batch_ids.get(batch.id, 0)
+                bench.feed(engine, InputBatch(spark_batch_id, batch.clock, batch.records))
+        except SimulatedKill:
             continue
         return
 
@@ -305,12 +340,12 @@ def run(bench: Bench, fuse: Fuse, batches: list[InputBatch] | None = None) -> No
 def test_a_killed_run_gives_the_tables_of_an_undisturbed_run(
     tmp_path_factory: pytest.TempPathFactory, name: str, steps: int
 ) -> None:
-    calm = Bench(PLANS[name], tmp_path_factory.mktemp("calm"))
-    run(calm, Fuse(-1))
+    undisturbed = Bench(PLANS[name], tmp_path_factory.mktemp("undisturbed"))
+    run_batches(undisturbed)
     killed = Bench(PLANS[name], tmp_path_factory.mktemp("killed"))
-    run(killed, Fuse(steps))
+    run_batches(killed, KillSchedule(steps))
     for table in [*list_owned_paths(PLANS[name]), *list_quarantine_paths(PLANS[name])]:
-        assert killed.rows(table) == calm.rows(table), table
+        assert killed.rows(table) == undisturbed.rows(table), table
 
 
 @pytest.mark.parametrize("steps", [4, 9, 17])
@@ -318,17 +353,20 @@ def test_a_killed_run_in_an_object_store_gives_the_same_tables(
     tmp_path: Path, bucket: ObjectStorePath, steps: int
 ) -> None:
     plan = PLANS["two stages"]
-    calm, killed = Bench(plan, tmp_path / "calm"), Bench(plan, tmp_path / "killed", elsewhere=bucket)
-    run(calm, Fuse(-1))
-    run(killed, Fuse(steps))
+    undisturbed, killed = (
+        Bench(plan, tmp_path / "undisturbed"),
+        Bench(plan, tmp_path / "killed", table_root=bucket),
+    )
+    run_batches(undisturbed)
+    run_batches(killed, KillSchedule(steps))
     for table in [*list_owned_paths(plan), *list_quarantine_paths(plan)]:
-        assert killed.rows(table) == calm.rows(table), table
+        assert killed.rows(table) == undisturbed.rows(table), table
     assert not (tmp_path / "killed" / "warehouse").exists()
 
 
 def test_the_ledger_of_each_batch_is_balanced(tmp_path: Path) -> None:
     bench = Bench(PLAN, tmp_path)
-    run(bench, Fuse(-1))
+    run_batches(bench)
     ledger = bench.rows("ledger/stream")
     assert [(row["read"], row["accepted"], row["late"], row["quarantined"]) for row in ledger] != []
     for row in ledger:
@@ -340,59 +378,63 @@ def test_the_ledger_of_each_batch_is_balanced(tmp_path: Path) -> None:
 
 def test_a_fenced_host_writes_nothing_more(tmp_path: Path) -> None:
     bench = Bench(PLAN, tmp_path)
-    first, *rest = history()
-    holds = [True]
-    old = bench.open(epoch=1, holds=lambda: holds[0])
-    bench.feed(old, first)
-    new = bench.open(epoch=2)
-    before = {table: bench.rows(table) for table in TABLES}
-    holds[0] = False
+    first, *other_batches = make_batches()
+    is_held = [True]
+    fenced_engine = bench.open(epoch=1, is_held=lambda: is_held[0])
+    bench.feed(fenced_engine, first)
+    successor = bench.open(epoch=2)
+    rows_before = {table: bench.rows(table) for table in TABLES}
+    is_held[0] = False
     with pytest.raises(WriterFencedError, match="another host took it over"):
-        bench.feed(old, InputBatch(1, 106, rest[1].records))
-    assert {table: bench.rows(table) for table in TABLES} == before
-    bench.feed(new, InputBatch(1, 106, rest[1].records))
-    assert new.last_outcome is not None
-    assert new.last_outcome.epoch == 2
+        bench.feed(fenced_engine, InputBatch(1, 106, other_batches[1].records))
+    assert {table: bench.rows(table) for table in TABLES} == rows_before
+    bench.feed(successor, InputBatch(1, 106, other_batches[1].records))
+    assert successor.last_outcome is not None
+    assert successor.last_outcome.epoch == 2
 
 
 def test_a_host_stops_at_an_intent_of_a_newer_epoch(tmp_path: Path) -> None:
     bench = Bench(PLAN, tmp_path)
-    first, _, third, *_ = history()
-    old = bench.open(epoch=1)
-    bench.feed(old, first)
-    new = bench.open(epoch=2)
-    bench.feed(new, InputBatch(1, 106, third.records))
+    first, _, third, *_ = make_batches()
+    fenced_engine = bench.open(epoch=1)
+    bench.feed(fenced_engine, first)
+    successor = bench.open(epoch=2)
+    bench.feed(successor, InputBatch(1, 106, third.records))
     with pytest.raises(WriterFencedError):
-        bench.feed(old, InputBatch(1, 107, third.records))
+        bench.feed(fenced_engine, InputBatch(1, 107, third.records))
     assert sorted(row["batch_id"] for row in bench.rows("ledger/stream")) == [0, 0, 1, 1]
 
 
 def test_a_tick_does_not_overtake_a_started_batch(tmp_path: Path) -> None:
     bench = Bench(PLAN, tmp_path)
-    first, _, third, *_ = history()
+    first, _, third, *_ = make_batches()
     bench.feed(bench.open(epoch=1), first)
-    fuse = Fuse(-1)
-    killed = bench.open(epoch=2, tables=burning(fuse))
-    fuse.left = 1
-    with pytest.raises(Killed):
-        bench.feed(killed, InputBatch(1, 106, third.records))
-    resumed = bench.open(epoch=3)
-    assert resumed.next_due_clock() == MAX_TIMESTAMP_MS
-    resumed.run_tick(300)
-    assert resumed.last_outcome is not None
-    assert resumed.last_outcome.batch_id == 0
-    bench.feed(resumed, InputBatch(1, 301, third.records))
-    assert (resumed.last_outcome.batch_id, resumed.last_outcome.clock, resumed.last_outcome.kind) == (
+    kills = KillSchedule()
+    killed_engine = bench.open(epoch=2, make_tables=make_killable_tables(kills))
+    kills.steps_left = 1
+    with pytest.raises(SimulatedKill):
+        bench.feed(killed_engine, InputBatch(1, 106, third.records))
+    resumed_engine = bench.open(epoch=3)
+    assert resumed_engine.next_due_clock() == MAX_TIMESTAMP_MS
+    resumed_engine.run_tick(300)
+    assert resumed_engine.last_outcome is not None
+    assert resumed_engine.last_outcome.batch_id == 0
+    bench.feed(resumed_engine, InputBatch(1, 301, third.records))
+    assert (
+        resumed_engine.last_outcome.batch_id,
+        resumed_engine.last_outcome.clock,
+        resumed_engine.last_outcome.kind,
+    ) == (
         1,
         106,
         "data",
     )
-    assert resumed.next_due_clock() < MAX_TIMESTAMP_MS
+    assert resumed_engine.next_due_clock() < MAX_TIMESTAMP_MS
 
 
 def test_records_with_an_offset_gap_are_refused(tmp_path: Path) -> None:
     bench = Bench(PLAN, tmp_path)
-    first, _, third, fourth, *_ = history()
+    first, _, third, fourth, *_ = make_batches()
     engine = bench.open()
     bench.feed(engine, first)
     with pytest.raises(JournalError, match="records/0 was read up to 2, and batch 1 starts at 3"):

@@ -17,19 +17,21 @@ from penstock.engine.windows.fixed import Fixed
 
 OTHER = "others"
 PARTITIONS = [(SOURCE, 0), (SOURCE, 1), (OTHER, 0)]
-rules = st.builds(
+watermark_strategies = st.builds(
     lambda bound, idle, follows: WatermarkStrategy(bound, idle, follows and idle is not None),
     st.sampled_from([0, 5]),
     st.sampled_from([None, 20]),
     st.booleans(),
 )
-times = st.dictionaries(st.sampled_from(PARTITIONS), st.integers(0, 100), max_size=3)
-unread = st.frozensets(st.sampled_from(PARTITIONS))
-batches = st.lists(st.tuples(st.integers(0, 15), times, unread), min_size=1, max_size=12)
-Ran = list[tuple[int, dict[tuple[str, int], int], frozenset[tuple[str, int]]]]
+newest_times = st.dictionaries(st.sampled_from(PARTITIONS), st.integers(0, 100), max_size=3)
+unread_partitions = st.frozensets(st.sampled_from(PARTITIONS))
+batch_steps = st.lists(
+    st.tuples(st.integers(0, 15), newest_times, unread_partitions), min_size=1, max_size=12
+)
+BatchSteps = list[tuple[int, dict[tuple[str, int], int], frozenset[tuple[str, int]]]]
 
 
-def plan_over(first: WatermarkStrategy, second: WatermarkStrategy) -> Plan:
+def make_plan(first: WatermarkStrategy, second: WatermarkStrategy) -> Plan:
     plan = build_plan(Fixed(10), watermark=first)
     (source,) = plan.sources
     source = replace(source, origin=TopicOrigin(SOURCE))
@@ -39,35 +41,39 @@ def plan_over(first: WatermarkStrategy, second: WatermarkStrategy) -> Plan:
 
 
 @settings(deadline=None)
-@given(rules, rules, batches)
+@given(watermark_strategies, watermark_strategies, batch_steps)
 def test_the_watermark_is_the_lowest_of_all_inputs(
-    first: WatermarkStrategy, second: WatermarkStrategy, ran: Ran
+    first: WatermarkStrategy, second: WatermarkStrategy, steps: BatchSteps
 ) -> None:
-    plan = plan_over(first, second)
-    evaluator, reached, clock = Evaluator(plan), StreamWatermarks(Watermark(), {}), 0
-    known = [f"{topic}/{partition}" for topic, partition in PARTITIONS]
-    for number, (later, newest, waited) in enumerate(ran):
-        clock += later
+    plan = make_plan(first, second)
+    evaluator, watermarks, clock = Evaluator(plan), StreamWatermarks(Watermark(), {}), 0
+    partitions = [f"{topic}/{partition}" for topic, partition in PARTITIONS]
+    for number, (elapsed, newest_by_partition, unread) in enumerate(steps):
+        clock += elapsed
         records = tuple(
             InputRecord(topic, partition, number, {"key": "k", "value": 1, "at": time})
-            for (topic, partition), time in newest.items()
+            for (topic, partition), time in newest_by_partition.items()
         )
         outcome = evaluator.run(
-            InputBatch(number, clock, records, frozenset(PARTITIONS), unread_partitions=waited)
+            InputBatch(number, clock, records, frozenset(PARTITIONS), unread_partitions=unread)
         )
-        named = {f"{topic}/{partition}": time for (topic, partition), time in newest.items()}
-        reached = reached.with_unread([f"{topic}/{partition}" for topic, partition in waited], clock)
-        reached = reached.advance(collect_watermark_rules(plan.sources), known, named, clock)
-        value = reached.stream.value
+        newest_by_name = {
+            f"{topic}/{partition}": time for (topic, partition), time in newest_by_partition.items()
+        }
+        watermarks = watermarks.with_unread([f"{topic}/{partition}" for topic, partition in unread], clock)
+        watermarks = watermarks.advance(
+            collect_watermark_rules(plan.sources), partitions, newest_by_name, clock
+        )
+        value = watermarks.stream.value
         assert (-inf if value == MIN_TIMESTAMP_MS else value) == outcome.watermark
 
 
 def test_an_input_without_records_holds_the_watermark() -> None:
-    plan = plan_over(WatermarkStrategy(), WatermarkStrategy())
-    reached = StreamWatermarks(Watermark(), {})
-    known = [f"{SOURCE}/0", f"{OTHER}/0"]
-    reached = reached.advance(
-        collect_watermark_rules(plan.sources), known, {f"{SOURCE}/0": 70, f"{OTHER}/0": 30}, 0
+    plan = make_plan(WatermarkStrategy(), WatermarkStrategy())
+    watermarks = StreamWatermarks(Watermark(), {})
+    partitions = [f"{SOURCE}/0", f"{OTHER}/0"]
+    watermarks = watermarks.advance(
+        collect_watermark_rules(plan.sources), partitions, {f"{SOURCE}/0": 70, f"{OTHER}/0": 30}, 0
     )
-    reached = reached.advance(collect_watermark_rules(plan.sources), known, {f"{SOURCE}/0": 90}, 0)
-    assert (reached.stream.value, reached.inputs) == (30, {SOURCE: 90, OTHER: 30})
+    watermarks = watermarks.advance(collect_watermark_rules(plan.sources), partitions, {f"{SOURCE}/0": 90}, 0)
+    assert (watermarks.stream.value, watermarks.inputs) == (30, {SOURCE: 90, OTHER: 30})

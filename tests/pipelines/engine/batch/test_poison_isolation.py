@@ -22,27 +22,27 @@ Address = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Records:
-    """Records by partition and offset. A batch fails with a poison record, or with all of `together`."""
+class PoisonedInput:
+    """Records by partition and offset. A batch fails with a poison record, or with all of `poison_together`."""
 
-    spans: tuple[OffsetRange, ...]
-    bad: frozenset[Address]
-    together: frozenset[Address] = frozenset()
-    aside: frozenset[Address] = frozenset()
+    ranges: tuple[OffsetRange, ...]
+    poison: frozenset[Address]
+    poison_together: frozenset[Address] = frozenset()
+    excluded: frozenset[Address] = frozenset()
 
     @property
     def addresses(self) -> set[Address]:
-        every = {(s.partition, offset) for s in self.spans for offset in range(s.start, s.end)}
-        return every - self.aside
+        all_addresses = {(s.partition, offset) for s in self.ranges for offset in range(s.start, s.end)}
+        return all_addresses - self.excluded
 
-    def describe_user_error(self, problem: BaseException) -> str:
-        return str(problem) if isinstance(problem, ZeroDivisionError) else ""
+    def describe_user_error(self, error: BaseException) -> str:
+        return str(error) if isinstance(error, ZeroDivisionError) else ""
 
-    def restrict_to(self, spans: tuple[OffsetRange, ...]) -> "Records":
-        return replace(self, spans=spans)
+    def restrict_to(self, ranges: tuple[OffsetRange, ...]) -> "PoisonedInput":
+        return replace(self, ranges=ranges)
 
-    def exclude_records(self, poisoned: Sequence[ExcludedRecord]) -> "Records":
-        return replace(self, aside=frozenset((each.partition, each.offset) for each in poisoned))
+    def exclude_records(self, excluded_records: Sequence[ExcludedRecord]) -> "PoisonedInput":
+        return replace(self, excluded=frozenset((each.partition, each.offset) for each in excluded_records))
 
     def compute_partials(self) -> pa.Table:
         raise NotImplementedError
@@ -54,7 +54,7 @@ class Records:
 
 
 @dataclass(frozen=True)
-class Computed:
+class ComputedRecords:
     """The records that were computed."""
 
     addresses: set[Address]
@@ -64,34 +64,40 @@ class Computed:
 
 
 @dataclass
-class Trials:
+class CountedComputation:
     """Computes records without an engine, and counts how often."""
 
     intent: BatchIntent
-    error: Exception = field(default_factory=lambda: ZeroDivisionError("by one's own code"))
+    error: Exception = field(default_factory=lambda: ZeroDivisionError("in user code"))
     fails_always: bool = False
     calls: int = 0
 
-    def compute(self, reading: BatchInput) -> Computed:
-        assert isinstance(reading, Records)
+    def compute(self, batch_input: BatchInput) -> ComputedRecords:
+        assert isinstance(batch_input, PoisonedInput)
         self.calls += 1
-        there = reading.addresses
-        if self.fails_always or there & reading.bad or (reading.together and reading.together <= there):
+        addresses = batch_input.addresses
+        if (
+            self.fails_always
+            or addresses & batch_input.poison
+            or (batch_input.poison_together and batch_input.poison_together <= addresses)
+        ):
             raise self.error
-        return Computed(there)
+        return ComputedRecords(addresses)
 
 
-def isolate(guard: PoisonIsolation, trials: Trials, records: "Records") -> set[Address]:
-    computed = guard.compute_isolated(cast("BatchComputation", trials), records)
-    return cast("Computed", computed).addresses
+def compute_isolated_addresses(
+    isolation: PoisonIsolation, computation: CountedComputation, records: "PoisonedInput"
+) -> set[Address]:
+    computed = isolation.compute_isolated(cast("BatchComputation", computation), records)
+    return cast("ComputedRecords", computed).addresses
 
 
-def batch(*lengths: int) -> tuple[OffsetRange, ...]:
+def make_ranges(*lengths: int) -> tuple[OffsetRange, ...]:
     return tuple(OffsetRange("t", partition, 10, 10 + length) for partition, length in enumerate(lengths))
 
 
-def intent(spans: tuple[OffsetRange, ...], number: int = 0) -> BatchIntent:
-    return BatchIntent(number, "data", 0, 1, spans, number)
+def make_intent(ranges: tuple[OffsetRange, ...], number: int = 0) -> BatchIntent:
+    return BatchIntent(number, "data", 0, 1, ranges, number)
 
 
 @given(
@@ -99,22 +105,24 @@ def intent(spans: tuple[OffsetRange, ...], number: int = 0) -> BatchIntent:
     st.sets(st.tuples(st.integers(0, 2), st.integers(10, 49)), max_size=5),
 )
 def test_exactly_the_records_that_fail_alone_are_quarantined(
-    tmp_path_factory: pytest.TempPathFactory, lengths: list[int], bad: set[Address]
+    tmp_path_factory: pytest.TempPathFactory, lengths: list[int], poison: set[Address]
 ) -> None:
     journal = BatchJournal(tmp_path_factory.mktemp("journal"))
-    records = Records(batch(*lengths), frozenset(bad))
-    found = isolate(PoisonIsolation(journal, "s", 5), Trials(intent(records.spans)), records)
-    assert found == records.addresses - bad
-    blamed = {(each["partition"], each["offset"]) for each in journal.read_excluded(0)}
-    assert blamed == records.addresses & bad
+    records = PoisonedInput(make_ranges(*lengths), frozenset(poison))
+    addresses = compute_isolated_addresses(
+        PoisonIsolation(journal, "s", 5), CountedComputation(make_intent(records.ranges)), records
+    )
+    assert addresses == records.addresses - poison
+    excluded = {(each["partition"], each["offset"]) for each in journal.read_excluded(0)}
+    assert excluded == records.addresses & poison
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=4))
 def test_halves_have_every_record_once(lengths: list[int]) -> None:
-    spans = batch(*lengths)
-    parts = [Records(half, frozenset()).addresses for half in split_ranges(spans)]
-    assert sorted(address for part in parts for address in part) == sorted(
-        Records(spans, frozenset()).addresses
+    ranges = make_ranges(*lengths)
+    halves = [PoisonedInput(half, frozenset()).addresses for half in split_ranges(ranges)]
+    assert sorted(address for addresses in halves for address in addresses) == sorted(
+        PoisonedInput(ranges, frozenset()).addresses
     )
 
 
@@ -124,63 +132,71 @@ def journal(tmp_path: Path) -> BatchJournal:
 
 
 def test_a_repeated_batch_excludes_the_same_records_without_a_search(journal: BatchJournal) -> None:
-    records = Records(batch(1000), frozenset({(0, 700)}))
-    guard, trials, repeated = (
+    records = PoisonedInput(make_ranges(1000), frozenset({(0, 700)}))
+    isolation, computation, repeated_computation = (
         PoisonIsolation(journal, "s", 1),
-        Trials(intent(records.spans)),
-        Trials(intent(records.spans)),
+        CountedComputation(make_intent(records.ranges)),
+        CountedComputation(make_intent(records.ranges)),
     )
-    first = isolate(guard, trials, records)
-    assert trials.calls < 25, "a thousand records are halved ten times"
-    assert isolate(guard, repeated, records) == first
-    assert repeated.calls == 1
+    first_addresses = compute_isolated_addresses(isolation, computation, records)
+    assert computation.calls < 25, "a thousand records are halved ten times"
+    assert compute_isolated_addresses(isolation, repeated_computation, records) == first_addresses
+    assert repeated_computation.calls == 1
 
 
 def test_records_that_fail_only_together_fail_the_batch(journal: BatchJournal) -> None:
-    records = Records(batch(8), frozenset(), together=frozenset({(0, 11), (0, 16)}))
+    records = PoisonedInput(make_ranges(8), frozenset(), poison_together=frozenset({(0, 11), (0, 16)}))
     with pytest.raises(ZeroDivisionError):
-        isolate(PoisonIsolation(journal, "s", 5), Trials(intent(records.spans)), records)
+        compute_isolated_addresses(
+            PoisonIsolation(journal, "s", 5), CountedComputation(make_intent(records.ranges)), records
+        )
     assert journal.read_excluded(0) == []
 
 
 def test_other_errors_exclude_no_record(journal: BatchJournal) -> None:
-    trials = Trials(intent(batch(8)), OSError("the broker is gone"), fails_always=True)
+    computation = CountedComputation(
+        make_intent(make_ranges(8)), OSError("the broker is gone"), fails_always=True
+    )
     with pytest.raises(OSError, match="broker"):
-        isolate(PoisonIsolation(journal, "s", 5), trials, Records(batch(8), frozenset()))
-    assert trials.calls == 1
+        compute_isolated_addresses(
+            PoisonIsolation(journal, "s", 5), computation, PoisonedInput(make_ranges(8), frozenset())
+        )
+    assert computation.calls == 1
 
 
 def test_the_limit_applies_across_batches_and_stops_the_search(journal: BatchJournal) -> None:
-    guard = PoisonIsolation(journal, "s", 3)
-    few = Records(batch(10), frozenset({(0, 11), (0, 12)}))
-    isolate(guard, Trials(intent(few.spans, 0)), few)
-    many = Records(batch(1000), frozenset((0, offset) for offset in range(10, 1010)))
-    trials = Trials(intent(many.spans, 1))
+    isolation = PoisonIsolation(journal, "s", 3)
+    few_poison = PoisonedInput(make_ranges(10), frozenset({(0, 11), (0, 12)}))
+    compute_isolated_addresses(isolation, CountedComputation(make_intent(few_poison.ranges, 0)), few_poison)
+    many_poison = PoisonedInput(make_ranges(1000), frozenset((0, offset) for offset in range(10, 1010)))
+    computation = CountedComputation(make_intent(many_poison.ranges, 1))
     with pytest.raises(
         PoisonLimitError,
-        match=r"on more than 3 records, the last in batch 1, offsets t/0 10 to 1010 \(by one's own",
+        match=r"on more than 3 records, the last in batch 1, offsets t/0 10 to 1010 \(in user code",
     ):
-        isolate(guard, trials, many)
-    assert trials.calls < 25
+        compute_isolated_addresses(isolation, computation, many_poison)
+    assert computation.calls < 25
     assert journal.read_excluded(1) == []
 
 
 def test_without_a_limit_there_is_no_search(journal: BatchJournal) -> None:
-    records = Records(batch(10), frozenset({(0, 11)}))
-    trials = Trials(intent(records.spans))
+    records = PoisonedInput(make_ranges(10), frozenset({(0, 11)}))
+    computation = CountedComputation(make_intent(records.ranges))
     with pytest.raises(ZeroDivisionError):
-        isolate(PoisonIsolation(journal, "s", 0), trials, records)
-    assert trials.calls == 1
+        compute_isolated_addresses(PoisonIsolation(journal, "s", 0), computation, records)
+    assert computation.calls == 1
 
 
 def test_excluded_replayed_records_are_recorded_and_are_no_poison(
     tmp_path: Path,
 ) -> None:
     journal = BatchJournal(tmp_path)
-    records = Records(batch(9), frozenset({(0, 15)}))
-    again = [ExcludedRecord("t", 0, 12, "sent as 0:30", "replayed")]
-    guard = PoisonIsolation(journal, "s", 1, lambda _: again)
-    assert isolate(guard, Trials(intent(records.spans)), records) == records.addresses - {
+    records = PoisonedInput(make_ranges(9), frozenset({(0, 15)}))
+    replayed = [ExcludedRecord("t", 0, 12, "sent as 0:30", "replayed")]
+    isolation = PoisonIsolation(journal, "s", 1, lambda _: replayed)
+    assert compute_isolated_addresses(
+        isolation, CountedComputation(make_intent(records.ranges)), records
+    ) == records.addresses - {
         (0, 12),
         (0, 15),
     }
@@ -188,11 +204,15 @@ def test_excluded_replayed_records_are_recorded_and_are_no_poison(
         (12, "replayed"), (15, "user_code_error"),
     ]  # fmt: skip
     assert journal.count_poison_before(1) == 1
-    later = PoisonIsolation(journal, "s", 1, lambda _: [])
-    assert isolate(later, Trials(intent(records.spans)), records) == records.addresses - {
+    later_isolation = PoisonIsolation(journal, "s", 1, lambda _: [])
+    assert compute_isolated_addresses(
+        later_isolation, CountedComputation(make_intent(records.ranges)), records
+    ) == records.addresses - {
         (0, 12),
         (0, 15),
     }
-    clean = Records(batch(9), frozenset())
-    assert isolate(guard, Trials(intent(clean.spans, 1)), clean) == clean.addresses - {(0, 12)}
+    clean_records = PoisonedInput(make_ranges(9), frozenset())
+    assert compute_isolated_addresses(
+        isolation, CountedComputation(make_intent(clean_records.ranges, 1)), clean_records
+    ) == clean_records.addresses - {(0, 12)}
     assert [each["offset"] for each in journal.read_excluded(1)] == [12]

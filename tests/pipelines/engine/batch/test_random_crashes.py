@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tests.examples import scale_examples
 from tests.pipelines.engine.batch.graph_bench import GraphBench
 from tests.pipelines.engine.batch.stream_bench import Bench
-from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse, plan_over, run
+from tests.pipelines.engine.batch.test_crashes import PLANS, KillSchedule, plan_of_stage, run_batches
 from tests.pipelines.engine.operators.stage_strategies import histories, stages
-from tests.pipelines.engine.operators.test_chains_against_reference import sound
+from tests.pipelines.engine.operators.test_chains_against_reference import is_valid_plan
 from tests.pipelines.engine.operators.test_random_graphs import graphs
 
 from penstock.conformance.reference import InputBatch
@@ -31,22 +31,22 @@ WRITE_RUN, WRITE_ONCE = runs.write_run, BatchJournal._write_once
 
 
 @contextmanager
-def burning_files(fuse: Fuse) -> Iterator[None]:
+def kill_at_file_writes(kills: KillSchedule) -> Iterator[None]:
     """Kill the process before, during and after each write of a state or journal file."""
 
     def write_run(table: pa.Table, path: Path) -> None:
-        fuse.burn()
+        kills.count_step()
         path.with_name(f"{path.stem}.torn.partial").write_bytes(b"half a run")
-        fuse.burn()
+        kills.count_step()
         WRITE_RUN(table, path)
-        fuse.burn()
+        kills.count_step()
 
     def write_once(journal: BatchJournal, path: Path, data: Mapping[str, Any]) -> bool:
-        fuse.burn()
+        kills.count_step()
         path.with_name(f"{path.name}.0.partial").write_bytes(b'{"half": ')
-        fuse.burn()
+        kills.count_step()
         first = WRITE_ONCE(journal, path, data)
-        fuse.burn()
+        kills.count_step()
         return first
 
     with (
@@ -56,51 +56,55 @@ def burning_files(fuse: Fuse) -> Iterator[None]:
         yield
 
 
-def in_tables(stage: Stage) -> Plan:
+def make_stored_plan(stage: Stage) -> Plan:
     stage = replace(stage, name="stream", lateness=min(stage.lateness, 10**6))
-    return plan_over(replace(stage, sinks=(PaneLog("stream"), LatestValues("stream"))))
+    return plan_of_stage(replace(stage, sinks=(PaneLog("stream"), LatestValues("stream"))))
 
 
-def tables_of(bench: Bench) -> dict[str, list[dict[str, Any]]]:
+def read_tables(bench: Bench) -> dict[str, list[dict[str, Any]]]:
     return {
         name: bench.rows(name) for name in [*list_owned_paths(bench.plan), *list_quarantine_paths(bench.plan)]
     }
 
 
-def without_ends(batches: list[InputBatch]) -> list[InputBatch]:
+def drop_input_end(batches: list[InputBatch]) -> list[InputBatch]:
     return [replace(batch, is_last=False) for batch in batches]
 
 
 @settings(max_examples=scale_examples(20), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
-    plan=stages.map(in_tables) | st.sampled_from(list(PLANS.values())),
-    batches=histories().map(without_ends),
+    plan=stages.map(make_stored_plan) | st.sampled_from(list(PLANS.values())),
+    batches=histories().map(drop_input_end),
     kills=st.lists(st.integers(1, 60), min_size=1, max_size=3),
 )
 def test_a_run_that_is_killed_repeatedly_gives_the_tables_of_an_undisturbed_run(
     tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[InputBatch], kills: list[int]
 ) -> None:
-    calm, killed = (Bench(plan, tmp_path_factory.mktemp(name)) for name in ("calm", "killed"))
-    assert_ends_alike(calm, killed, batches, kills)
+    undisturbed, killed = (Bench(plan, tmp_path_factory.mktemp(name)) for name in ("undisturbed", "killed"))
+    assert_same_tables(undisturbed, killed, batches, kills)
 
 
 @settings(max_examples=scale_examples(10), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
-    plan=graphs().filter(sound),
-    batches=histories().map(without_ends),
+    plan=graphs().filter(is_valid_plan),
+    batches=histories().map(drop_input_end),
     kills=st.lists(st.integers(1, 80), min_size=1, max_size=3),
 )
 def test_a_killed_run_of_any_graph_over_two_topics_gives_the_same_tables(
     tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[InputBatch], kills: list[int]
 ) -> None:
-    calm, killed = (GraphBench(plan, tmp_path_factory.mktemp(name)) for name in ("calm", "killed"))
-    assert_ends_alike(calm, killed, batches, kills)
+    undisturbed, killed = (
+        GraphBench(plan, tmp_path_factory.mktemp(name)) for name in ("undisturbed", "killed")
+    )
+    assert_same_tables(undisturbed, killed, batches, kills)
 
 
-def assert_ends_alike(calm: Bench, killed: Bench, batches: list[InputBatch], kills: list[int]) -> None:
+def assert_same_tables(
+    undisturbed: Bench, killed: Bench, batches: list[InputBatch], kills: list[int]
+) -> None:
     """Run the batches on both, and kill hosts of one of them."""
-    run(calm, Fuse(-1), batches)
-    fuse = Fuse(*kills)
-    with burning_files(fuse):
-        run(killed, fuse, batches)
-    assert tables_of(killed) == tables_of(calm)
+    run_batches(undisturbed, batches=batches)
+    schedule = KillSchedule(*kills)
+    with kill_at_file_writes(schedule):
+        run_batches(killed, schedule, batches)
+    assert read_tables(killed) == read_tables(undisturbed)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.pipelines.engine.batch.interrupted_writer import InterruptedWriter
 from tests.pipelines.engine.batch.stream_bench import Bench
-from tests.pipelines.engine.batch.test_crashes import IN_ORDER, PLANS, history, plan_over
+from tests.pipelines.engine.batch.test_crashes import COUNT_WINDOW_STAGE, PLANS, make_batches, plan_of_stage
 
 from penstock.conformance.reference.input_records import InputBatch
 from penstock.engine.batch import history_pruning
@@ -27,7 +27,7 @@ from penstock.engine.batch_time import BatchTime
 from penstock.engine.errors import WriterFencedError
 from penstock.engine.operators.stage_graph import CompiledGraph
 from penstock.engine.plan.stages import Plan
-from penstock.engine.storage import file_access as files_of_places
+from penstock.engine.storage import file_access as file_access
 from penstock.engine.tables.file_maintenance import remove_unreferenced_files
 from penstock.engine.tables.table_change import TableChange
 from penstock.engine.tables.table_paths import list_owned_paths, list_quarantine_paths
@@ -35,86 +35,88 @@ from penstock.engine.upgrade.stored_plan import assess_upgrade, store_plan
 from penstock.platform.maintenance.table_upkeep import remove_unneeded_files
 from penstock.stream import after_count, fixed, repeatedly
 
-SHOWN_AT_ONCE = replace(IN_ORDER, window=fixed(10), trigger=repeatedly(after_count(1)), lateness=20)
-PLAN = plan_over(replace(SHOWN_AT_ONCE, accumulation="retracting"))
+PANE_PER_RECORD_STAGE = replace(
+    COUNT_WINDOW_STAGE, window=fixed(10), trigger=repeatedly(after_count(1)), lateness=20
+)
+PLAN = plan_of_stage(replace(PANE_PER_RECORD_STAGE, accumulation="retracting"))
 """Every batch with records emits panes."""
 
-FIRST, _, SECOND, THIRD, LATE, LAST = history()
+FIRST_BATCH, _, SECOND_BATCH, THIRD_BATCH, LATE_BATCH, LAST_BATCH = make_batches()
 BATCHES = [
-    InputBatch(0, 100, FIRST.records),
-    replace(SECOND, id=1),
-    replace(THIRD, id=2),
-    replace(LATE, id=3),
-    LAST,
+    InputBatch(0, 100, FIRST_BATCH.records),
+    replace(SECOND_BATCH, id=1),
+    replace(THIRD_BATCH, id=2),
+    replace(LATE_BATCH, id=3),
+    LAST_BATCH,
 ]
 TABLES = [*list_owned_paths(PLAN), *list_quarantine_paths(PLAN)]
 
 
-class StoppedTables(StreamTables):
-    """Tables of a host that is suspended before it writes. `meanwhile` runs during the suspension."""
+class SuspendedTables(StreamTables):
+    """Tables of a host that is suspended before it writes. `run_meanwhile` is called during the suspension."""
 
-    meanwhile: Callable[[], None]
+    run_meanwhile: Callable[[], None]
 
-    def write(self, rows: BatchRows, moment: BatchTime) -> dict[str, TableChange]:
-        self.meanwhile()
-        return super().write(rows, moment)
+    def write(self, rows: BatchRows, batch_time: BatchTime) -> dict[str, TableChange]:
+        self.run_meanwhile()
+        return super().write(rows, batch_time)
 
 
-def stopped(meanwhile: Callable[[], None]) -> Any:
-    def make(plan: Plan, graph: CompiledGraph, warehouse: Path) -> StreamTables:
-        tables = StoppedTables(plan, graph, warehouse)
-        tables.meanwhile = meanwhile
+def make_suspended_tables(run_meanwhile: Callable[[], None]) -> Any:
+    def make_tables(plan: Plan, graph: CompiledGraph, warehouse: Path) -> StreamTables:
+        tables = SuspendedTables(plan, graph, warehouse)
+        tables.run_meanwhile = run_meanwhile
         return tables
 
-    return make
+    return make_tables
 
 
-def other_values(batch: InputBatch) -> InputBatch:
+def change_values(batch: InputBatch) -> InputBatch:
     """Return the same records with other values."""
-    records = [replace(each, fields={**each.fields, "value": 1_000}) for each in batch.records]
+    records = [replace(record, fields={**record.fields, "value": 1_000}) for record in batch.records]
     return InputBatch(batch.id, batch.clock, tuple(records))
 
 
-class TakenOver:
+class StreamTakeover:
     """A stream whose first host ran the first of some batches, and is stopped somewhere in the second.
 
-    Its successor does `done` of them, and another one the rest.
+    Its successor runs `batches_of_successor` of them, and a third host the rest.
     """
 
-    def __init__(self, folder: Path, plan: Plan = PLAN, done: int = 1) -> None:
+    def __init__(self, folder: Path, plan: Plan = PLAN, batches_of_successor: int = 1) -> None:
         self.bench = Bench(plan, folder)
-        self.done = 1 + done
-        self.new: BatchEngine | None = None
-        self.held = True
+        self.batches_done = 1 + batches_of_successor
+        self.successor: BatchEngine | None = None
+        self.has_lease = True
 
-    def old(self, meanwhile: Callable[[], None] | None = None) -> BatchEngine:
-        tables = stopped(meanwhile) if meanwhile else StreamTables
-        return self.bench.open(epoch=1, holds=lambda: self.held, tables=tables)
+    def open_first_host(self, run_meanwhile: Callable[[], None] | None = None) -> BatchEngine:
+        tables = make_suspended_tables(run_meanwhile) if run_meanwhile else StreamTables
+        return self.bench.open(epoch=1, is_held=lambda: self.has_lease, make_tables=tables)
 
     def take_over(self) -> None:
         """Let another host run the batch that the first one is in."""
-        if self.new is None and self.bench.told:
-            self.held = False
-            self.new = self.bench.open(epoch=2)
-            for batch in BATCHES[1 : self.done]:
-                self.bench.feed(self.new, batch)
+        if self.successor is None and self.bench.outcomes:
+            self.has_lease = False
+            self.successor = self.bench.open(epoch=2)
+            for batch in BATCHES[1 : self.batches_done]:
+                self.bench.feed(self.successor, batch)
 
-    def wake(self, old: BatchEngine) -> None:
+    def resume_first_host(self, engine: BatchEngine) -> None:
         """Resume the first host, which must be fenced."""
         with pytest.raises(WriterFencedError, match="another host took it over"):
-            self.bench.feed(old, other_values(BATCHES[1]))
+            self.bench.feed(engine, change_values(BATCHES[1]))
 
-    def go_on(self) -> None:
+    def finish_batches(self) -> None:
         """Let a third host run the remaining batches from the stored state."""
-        third = self.bench.open(epoch=3)
-        for batch in BATCHES[self.done :]:
-            self.bench.feed(third, batch)
+        third_engine = self.bench.open(epoch=3)
+        for batch in BATCHES[self.batches_done :]:
+            self.bench.feed(third_engine, batch)
 
     def rows(self) -> Mapping[str, Any]:
         return {table: self.bench.rows(table) for table in TABLES}
 
 
-def undisturbed(folder: Path, plan: Plan = PLAN) -> Mapping[str, Any]:
+def run_undisturbed(folder: Path, plan: Plan = PLAN) -> Mapping[str, Any]:
     bench = Bench(plan, folder)
     engine = bench.open()
     for batch in BATCHES:
@@ -122,54 +124,58 @@ def undisturbed(folder: Path, plan: Plan = PLAN) -> Mapping[str, Any]:
     return {table: bench.rows(table) for table in TABLES}
 
 
-@pytest.mark.parametrize("done", [1, 3])
-@pytest.mark.parametrize("name", ["at once", "sessions", "by count"])
-def test_a_host_suspended_before_writing_replaces_nothing(tmp_path: Path, name: str, done: int) -> None:
-    plan = PLAN if name == "at once" else PLANS[name]
-    stream = TakenOver(tmp_path / "stream", plan, done)
-    old = stream.old(stream.take_over)
-    stream.bench.feed(old, BATCHES[0])
-    stream.wake(old)
-    stream.go_on()
-    assert stream.rows() == undisturbed(tmp_path / "calm", plan)
+@pytest.mark.parametrize("batch_count", [1, 3])
+@pytest.mark.parametrize("name", ["record trigger", "sessions", "count windows"])
+def test_a_host_suspended_before_writing_replaces_nothing(
+    tmp_path: Path, name: str, batch_count: int
+) -> None:
+    plan = PLAN if name == "record trigger" else PLANS[name]
+    takeover = StreamTakeover(tmp_path / "stream", plan, batch_count)
+    first_engine = takeover.open_first_host(takeover.take_over)
+    takeover.bench.feed(first_engine, BATCHES[0])
+    takeover.resume_first_host(first_engine)
+    takeover.finish_batches()
+    assert takeover.rows() == run_undisturbed(tmp_path / "undisturbed", plan)
 
 
 @pytest.mark.parametrize("nth", range(1, 5))
 def test_a_host_suspended_in_the_middle_of_a_file_damages_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nth: int
 ) -> None:
-    stream = TakenOver(tmp_path / "stream")
-    old = stream.old()
-    stream.bench.feed(old, BATCHES[0])
-    monkeypatch.setattr(files_of_places, "pq", InterruptedWriter(nth, stream.take_over))
-    stream.wake(old)
+    takeover = StreamTakeover(tmp_path / "stream")
+    first_engine = takeover.open_first_host()
+    takeover.bench.feed(first_engine, BATCHES[0])
+    monkeypatch.setattr(file_access, "pq", InterruptedWriter(nth, takeover.take_over))
+    takeover.resume_first_host(first_engine)
     monkeypatch.undo()
-    assert stream.new is not None, "it never came to that file"
-    stream.go_on()
-    assert stream.rows() == undisturbed(tmp_path / "calm")
+    assert takeover.successor is not None, "the host never wrote that file"
+    takeover.finish_batches()
+    assert takeover.rows() == run_undisturbed(tmp_path / "undisturbed")
 
 
 def test_a_host_checks_its_lease_after_computing_and_before_writing(tmp_path: Path) -> None:
-    stream = TakenOver(tmp_path)
-    old = stream.old()
-    stream.bench.feed(old, BATCHES[0])
-    before = files(tmp_path)
-    stream.bench.reading = slow_reading(stream)  # type: ignore[method-assign]
-    stream.wake(old)
-    assert {path.suffix for path in files(tmp_path) - before} == {".json"}, "the intent, and no rows"
+    takeover = StreamTakeover(tmp_path)
+    first_engine = takeover.open_first_host()
+    takeover.bench.feed(first_engine, BATCHES[0])
+    files_before = list_files(tmp_path)
+    takeover.bench.make_input = make_slow_input(takeover)  # type: ignore[method-assign]
+    takeover.resume_first_host(first_engine)
+    assert {path.suffix for path in list_files(tmp_path) - files_before} == {".json"}, (
+        "the intent, and no rows"
+    )
 
 
-def slow_reading(stream: TakenOver) -> Any:
+def make_slow_input(takeover: StreamTakeover) -> Any:
     """Return an input that is read until the lease has expired."""
 
-    def reading(batch: InputBatch, clock: int) -> BatchInput:
-        stream.held = False
-        return Bench.reading(stream.bench, batch, clock)
+    def make_input(batch: InputBatch, clock: int) -> BatchInput:
+        takeover.has_lease = False
+        return Bench.make_input(takeover.bench, batch, clock)
 
-    return reading
+    return make_input
 
 
-def files(folder: Path) -> set[Path]:
+def list_files(folder: Path) -> set[Path]:
     """Return every file of a stream and its tables."""
     return {path for path in folder.rglob("*") if path.is_file() and "_delta_log" not in path.parts}
 
@@ -178,52 +184,55 @@ def test_a_host_suspended_while_pruning_removes_no_file_of_its_successor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(history_pruning, "RETAINED_BATCHES", 2)
-    bench, held, outcomes = Bench(PLAN, tmp_path / "stream"), [True], BatchJournal.read_outcomes
+    bench, has_lease, read_outcomes = Bench(PLAN, tmp_path / "stream"), [True], BatchJournal.read_outcomes
 
-    def suspended(journal: BatchJournal) -> Iterator[BatchOutcome]:
-        found = list(outcomes(journal))
-        if held[0]:
-            held[0] = False
-            new = bench.open(epoch=2)
-            bench.feed(new, LAST)
-        return iter(found)
+    def read_while_suspended(journal: BatchJournal) -> Iterator[BatchOutcome]:
+        outcomes = list(read_outcomes(journal))
+        if has_lease[0]:
+            has_lease[0] = False
+            successor = bench.open(epoch=2)
+            bench.feed(successor, LAST_BATCH)
+        return iter(outcomes)
 
-    old = bench.open(epoch=1, holds=lambda: held[0])
+    first_engine = bench.open(epoch=1, is_held=lambda: has_lease[0])
     for batch in BATCHES[:4]:
-        bench.feed(old, batch)
-    monkeypatch.setattr(BatchJournal, "read_outcomes", suspended)
+        bench.feed(first_engine, batch)
+    monkeypatch.setattr(BatchJournal, "read_outcomes", read_while_suspended)
     with pytest.raises(WriterFencedError):
-        old.run_tick(140)
+        first_engine.run_tick(140)
     assert bench.open(epoch=3).state_trees["stream"].row_count
 
 
 def test_files_of_a_fenced_host_are_pruned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = TakenOver(tmp_path)
-    old = stream.old(stream.take_over)
-    stream.bench.feed(old, BATCHES[0])
-    stream.wake(old)
+    takeover = StreamTakeover(tmp_path)
+    first_engine = takeover.open_first_host(takeover.take_over)
+    takeover.bench.feed(first_engine, BATCHES[0])
+    takeover.resume_first_host(first_engine)
     monkeypatch.setattr(history_pruning, "RETAINED_BATCHES", 1)
-    stream.go_on()
-    rows, outcomes = stream.rows(), list(BatchJournal(tmp_path / "stream" / "journal").read_outcomes())
-    named = {
-        file.path for each in stream.bench.told for change in each.changes.values() for file in change.adds
+    takeover.finish_batches()
+    rows, outcomes = takeover.rows(), list(BatchJournal(tmp_path / "stream" / "journal").read_outcomes())
+    added = {
+        file.path
+        for each in takeover.bench.outcomes
+        for change in each.changes.values()
+        for file in change.adds
     }
     for table in TABLES:
-        remove_unreferenced_files(tmp_path / "warehouse" / table, 0, named)
-    assert {path.name for path in files(tmp_path / "warehouse")} <= named
-    kept = {name for each in outcomes for names in each.state_files.values() for name in names}
-    assert {path.name for path in files(tmp_path / "stream" / "state")} <= kept
-    assert stream.rows() == rows == undisturbed(tmp_path / "calm")
+        remove_unreferenced_files(tmp_path / "warehouse" / table, 0, added)
+    assert {path.name for path in list_files(tmp_path / "warehouse")} <= added
+    referenced = {name for each in outcomes for names in each.state_files.values() for name in names}
+    assert {path.name for path in list_files(tmp_path / "stream" / "state")} <= referenced
+    assert takeover.rows() == rows == run_undisturbed(tmp_path / "undisturbed")
 
 
 def test_reading_the_journal_does_not_disturb_a_batch(tmp_path: Path) -> None:
     bench = Bench(PLAN, tmp_path)
     bench.feed(bench.open(), BATCHES[0])
     store_plan(tmp_path / "stream", PLAN)
-    at_work = tmp_path / "stream" / "journal" / "000000000001.outcome.json.1.partial"
-    at_work.touch()
+    partial_file = tmp_path / "stream" / "journal" / "000000000001.outcome.json.1.partial"
+    partial_file.touch()
     assert assess_upgrade(tmp_path / "stream", PLAN) is not None
-    assert [each.batch_id for each in BatchJournal(at_work.parent).read_outcomes()] == [0]
+    assert [each.batch_id for each in BatchJournal(partial_file.parent).read_outcomes()] == [0]
     assert (
         list(
             remove_unneeded_files(
@@ -232,20 +241,20 @@ def test_reading_the_journal_does_not_disturb_a_batch(tmp_path: Path) -> None:
         )
         == []
     )
-    assert at_work.exists()
+    assert partial_file.exists()
     bench.open(epoch=2)
-    assert not at_work.exists(), "the next writer puts it away"
+    assert not partial_file.exists(), "the next writer removes it"
 
 
-class Full:
+class FullDisk:
     """Writes Parquet until the disk is full, in the n-th file."""
 
     def __init__(self, nth: int) -> None:
-        self._left = nth
+        self._files_left = nth
 
     def write_table(self, rows: pa.Table, path: Path, **options: Any) -> None:
-        self._left -= 1
-        if self._left == 0:
+        self._files_left -= 1
+        if self._files_left == 0:
             path.write_bytes(b"PAR1")
             raise OSError("no space left on device")
         pq.write_table(rows, path, **options)
@@ -260,26 +269,26 @@ def test_a_failed_table_write_leaves_no_rows(
 ) -> None:
     bench = Bench(PLAN, tmp_path / "stream")
     bench.feed(bench.open(), BATCHES[0])
-    before = files(bench.folder / "warehouse")
-    monkeypatch.setattr(files_of_places, "pq", Full(nth))
+    files_before = list_files(bench.folder / "warehouse")
+    monkeypatch.setattr(file_access, "pq", FullDisk(nth))
     with pytest.raises(OSError, match="no space left"):
         bench.feed(bench.open(epoch=2), BATCHES[1])
-    assert files(bench.folder / "warehouse") == before
+    assert list_files(bench.folder / "warehouse") == files_before
     monkeypatch.undo()
     for batch in BATCHES[1:]:
         bench.feed(bench.open(epoch=3), batch)
-    assert {table: bench.rows(table) for table in TABLES} == undisturbed(tmp_path / "calm")
+    assert {table: bench.rows(table) for table in TABLES} == run_undisturbed(tmp_path / "undisturbed")
 
 
 def test_a_failed_state_write_leaves_no_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench(PLAN, tmp_path)
     bench.feed(bench.open(), BATCHES[0])
-    before = files(tmp_path)
+    files_before = list_files(tmp_path)
 
-    def full(*_: Any) -> None:
+    def raise_disk_full(*_: Any) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(pa.ipc, "new_file", full)
+    monkeypatch.setattr(pa.ipc, "new_file", raise_disk_full)
     with pytest.raises(OSError, match="no space left"):
         bench.feed(bench.open(epoch=2), BATCHES[1])
-    assert {path.name for path in files(tmp_path) - before} == {"000000000001.intent.json"}
+    assert {path.name for path in list_files(tmp_path) - files_before} == {"000000000001.intent.json"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.pipelines.engine.batch.stream_bench import Bench
-from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse, Killed
+from tests.pipelines.engine.batch.test_crashes import PLANS, KillSchedule, SimulatedKill
 
 from penstock.conformance.reference.input_records import InputBatch, InputRecord
 from penstock.engine.batch.erasure_account import digest_key
@@ -70,7 +70,7 @@ def rows_of_other_keys(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("name", sorted(PLANS))
 def test_an_erased_key_is_in_no_file_and_other_keys_continue(tmp_path: Path, name: str) -> None:
     batches = make_batches()
-    undisturbed, bench = (Bench(PLANS[name], tmp_path / folder) for folder in ("calm", "erased"))
+    undisturbed, bench = (Bench(PLANS[name], tmp_path / folder) for folder in ("undisturbed", "erased"))
     feed_batches(undisturbed, batches, 1)
     feed_batches(bench, batches[:3], 1)
     assert find_files_with_text(bench.folder / "stream", ERASED_KEY)
@@ -102,23 +102,23 @@ def test_the_account_names_the_requester_and_counts_but_not_the_key(tmp_path: Pa
     assert find_files_with_text(tmp_path / "warehouse" / "erasures", ERASED_KEY) == []
 
 
-def fail_at_step(monkeypatch: pytest.MonkeyPatch, fuse: Fuse) -> None:
-    """Burn the fuse before and after each step of an erasure."""
+def fail_at_step(monkeypatch: pytest.MonkeyPatch, kills: KillSchedule) -> None:
+    """Count a step before and after each step of an erasure."""
 
-    def with_fuse(step: Any) -> Any:
+    def count_steps(step: Any) -> Any:
         def run_step(*args: Any, **options: Any) -> Any:
-            fuse.burn()
+            kills.count_step()
             result = step(*args, **options)
-            fuse.burn()
+            kills.count_step()
             return result
 
         return run_step
 
-    monkeypatch.setattr(key_erasure, "finish_commits", with_fuse(key_erasure.finish_commits))
-    monkeypatch.setattr(key_erasure, "_forget_history", with_fuse(key_erasure._forget_history))
+    monkeypatch.setattr(key_erasure, "finish_commits", count_steps(key_erasure.finish_commits))
+    monkeypatch.setattr(key_erasure, "_forget_history", count_steps(key_erasure._forget_history))
     for method in ("commit_outcome", "forget_before"):
-        monkeypatch.setattr(BatchJournal, method, with_fuse(getattr(BatchJournal, method)))
-    monkeypatch.setattr(key_erasure, "_rewrite_state", with_fuse(key_erasure._rewrite_state))
+        monkeypatch.setattr(BatchJournal, method, count_steps(getattr(BatchJournal, method)))
+    monkeypatch.setattr(key_erasure, "_rewrite_state", count_steps(key_erasure._rewrite_state))
 
 
 @pytest.mark.parametrize("host_first", [False, True])
@@ -127,8 +127,8 @@ def test_a_killed_erasure_is_repeated_and_counted_once(tmp_path: Path, step: int
     bench = Bench(PLANS["fixed"], tmp_path)
     feed_batches(bench, make_batches()[:3], 1)
     with pytest.MonkeyPatch.context() as patch:
-        fail_at_step(patch, Fuse(step))
-        with pytest.raises(Killed):
+        fail_at_step(patch, KillSchedule(step))
+        with pytest.raises(SimulatedKill):
             erase_key_state(erasure_target(bench), bench.plan, REQUEST, 2)
     if host_first:
         bench.open(3)
@@ -143,16 +143,19 @@ def test_a_killed_erasure_is_repeated_and_counted_once(tmp_path: Path, step: int
 
 
 def test_an_erasure_first_finishes_the_commits_of_a_killed_host(tmp_path: Path) -> None:
-    undisturbed, bench = Bench(PLANS["fixed"], tmp_path / "calm"), Bench(PLANS["fixed"], tmp_path / "killed")
+    undisturbed, bench = (
+        Bench(PLANS["fixed"], tmp_path / "undisturbed"),
+        Bench(PLANS["fixed"], tmp_path / "killed"),
+    )
     feed_batches(undisturbed, make_batches()[:3], 1)
     feed_batches(bench, make_batches()[:2], 1)
-    engine = bench.open(2, told=lambda _: None)
+    engine = bench.open(2, report_outcome=lambda _: None)
 
     def killed(*_: Any) -> None:
-        raise Killed
+        raise SimulatedKill
 
     engine._runner._tables.commit = killed  # type: ignore[method-assign]
-    with pytest.raises(Killed):
+    with pytest.raises(SimulatedKill):
         bench.feed(engine, make_batches()[2])
     erase_key_state(erasure_target(bench), bench.plan, REQUEST, 3)
     assert bench.rows("ledger/stream") == undisturbed.rows("ledger/stream")

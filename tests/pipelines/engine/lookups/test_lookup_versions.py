@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.pipelines.engine.batch.stream_bench import Bench
-from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse, Killed, burning, history
+from tests.pipelines.engine.batch.test_crashes import (
+    PLANS,
+    KillSchedule,
+    SimulatedKill,
+    make_batches,
+    make_killable_tables,
+)
 
 from penstock.conformance.reference.input_records import InputBatch
 from penstock.engine.batch.batch_engine import BatchEngine
@@ -28,8 +34,10 @@ class LookupBench(Bench):
     newest_version: int = 0
     versions_by_batch: list[tuple[int, int]] = field(default_factory=list)
 
-    def options(self) -> EngineOptions:
-        return replace(super().options(), read_lookup_versions=lambda: {"latest/cards": self.newest_version})
+    def build_options(self) -> EngineOptions:
+        return replace(
+            super().build_options(), read_lookup_versions=lambda: {"latest/cards": self.newest_version}
+        )
 
     def feed(self, engine: BatchEngine, batch: InputBatch) -> None:
         if not batch.records:
@@ -43,17 +51,17 @@ class LookupBench(Bench):
         intent = engine.start_data_batch(batch.id, batch.clock, tuple(spans))
         if intent is not None:
             self.versions_by_batch.append((intent.batch_id, intent.lookups["latest/cards"]))
-            engine.run_data_batch(intent, self.reading(batch, intent.clock))
+            engine.run_data_batch(intent, self.make_input(batch, intent.clock))
 
 
 def test_a_retried_batch_sees_the_version_of_its_first_run(tmp_path: Path) -> None:
-    first, _, third, fourth, *_ = history()
+    first, _, third, fourth, *_ = make_batches()
     bench = LookupBench(PLAN, tmp_path, newest_version=3)
     bench.feed(bench.open(1), first)
-    fuse = Fuse(-1)
-    killed_engine = bench.open(2, tables=burning(fuse))
-    fuse.left = 1
-    with pytest.raises(Killed):
+    kills = KillSchedule()
+    killed_engine = bench.open(2, make_tables=make_killable_tables(kills))
+    kills.steps_left = 1
+    with pytest.raises(SimulatedKill):
         bench.feed(killed_engine, InputBatch(1, 106, third.records))
     bench.newest_version = 8
     retried = bench.open(3)
@@ -78,7 +86,7 @@ def test_a_retried_batch_sees_the_version_of_its_first_run(tmp_path: Path) -> No
 
 def test_a_stream_without_lookups_records_no_versions(tmp_path: Path) -> None:
     bench = Bench(PLANS["fixed"], tmp_path)
-    bench.feed(bench.open(), history()[0])
+    bench.feed(bench.open(), make_batches()[0])
     assert read_pinned_lookups(tmp_path / "warehouse", "stream") == []
     assert not (tmp_path / "warehouse" / "lookups").exists()
 

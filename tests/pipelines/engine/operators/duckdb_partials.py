@@ -20,39 +20,42 @@ CONNECTION.execute("CREATE MACRO try_sum(value) AS sum(value)")  # no sum in the
 CONNECTION.execute("CREATE MACRO raise_error(said) AS NULL")
 
 
-def partials(
-    stage: CompiledStage, records: Iterable[InputRecord], fields: pa.Schema, time: str, clock: int
+def compute_partials(
+    stage: CompiledStage, records: Iterable[InputRecord], fields: pa.Schema, time_field: str, clock: int
 ) -> pa.Table:
     """Partials of valid records."""
     rows = [
         {
             **record.fields,
-            "window_start": _instant(start),
-            "window_end": _instant(end),
+            "window_start": _clamp_time(start),
+            "window_end": _clamp_time(end),
             "_partition": record.partition,
         }
         for record in records
-        for start, end in places(stage.plan.window, record.fields[time], clock)
+        for start, end in find_windows(stage.plan.window, record.fields[time_field], clock)
     ]
-    bounds = [pa.field(name, pa.int64()) for name in ("window_start", "window_end", "_partition")]
-    windowed = pa.Table.from_pylist(rows, schema=pa.schema([*fields, *bounds]))
+    bound_fields = [pa.field(name, pa.int64()) for name in ("window_start", "window_end", "_partition")]
+    windowed = pa.Table.from_pylist(rows, schema=pa.schema([*fields, *bound_fields]))
     keys = [f'"{field.name}"' for field in stage.key]
     measures = {
-        **_reach(stage.plan.window, time),
+        **_session_columns(stage.plan.window, time_field),
         "elements": "count(1)",
-        **{f"matches_{i}": f"count_if({_sql(predicate_sql(p))})" for i, p in enumerate(stage.predicates)},
-        **{part.name: _sql(part.sql) for part in stage.parts},
+        **{
+            f"matches_{i}": f"count_if({_to_duckdb_sql(predicate_sql(p))})"
+            for i, p in enumerate(stage.predicates)
+        },
+        **{part.name: _to_duckdb_sql(part.sql) for part in stage.parts},
     }
-    grouped = ", ".join([*keys, "window_start", "window_end", "_partition"])
+    grouping = ", ".join([*keys, "window_start", "window_end", "_partition"])
     columns = ", ".join(
-        [*keys, "window_start", "window_end", *(f'{sql} AS "{n}"' for n, sql in measures.items())]
+        [*keys, "window_start", "window_end", *(f'{sql} AS "{name}"' for name, sql in measures.items())]
     )
     CONNECTION.register("windowed", windowed)
-    found: Any = CONNECTION.sql(f"SELECT {columns} FROM windowed GROUP BY {grouped} ORDER BY {grouped}")
-    return found.to_arrow_table().select(stage.partial_schema.names).cast(stage.partial_schema)
+    result: Any = CONNECTION.sql(f"SELECT {columns} FROM windowed GROUP BY {grouping} ORDER BY {grouping}")
+    return result.to_arrow_table().select(stage.partial_schema.names).cast(stage.partial_schema)
 
 
-def elements(stage: CompiledStage, records: Iterable[InputRecord], time: str) -> pa.Table:
+def list_elements(stage: CompiledStage, records: Iterable[InputRecord], time_field: str) -> pa.Table:
     """Single records, as Spark sends them to order windows, not in their order."""
     condition = stage.plan.window.record_condition
     rows = [
@@ -61,7 +64,7 @@ def elements(stage: CompiledStage, records: Iterable[InputRecord], time: str) ->
             "_topic": record.source,
             "_partition": record.partition,
             "_offset": record.offset,
-            "_time": record.fields[time],
+            "_time": record.fields[time_field],
             "_matched": condition is not None and matches_predicate(record.fields, condition),
         }
         for record in records
@@ -70,12 +73,12 @@ def elements(stage: CompiledStage, records: Iterable[InputRecord], time: str) ->
     return pa.Table.from_pylist(rows[::-1], schema=pa.schema([*address, *stage.partial_schema]))
 
 
-def places(window: Window, time: int, clock: int) -> list[tuple[float, float]]:
+def find_windows(window: Window, time: int, clock: int) -> list[tuple[float, float]]:
     """The windows, or for sessions the piece, that Spark assigns to a record of that time."""
-    return _places(window, clock if window.uses_processing_time else time)
+    return _find_windows_at(window, clock if window.uses_processing_time else time)
 
 
-def _places(window: Window, time: int) -> list[tuple[float, float]]:
+def _find_windows_at(window: Window, time: int) -> list[tuple[float, float]]:
     match window:
         case Sessions(gap):
             return [(time - time % gap, time - time % gap + gap)]
@@ -83,19 +86,19 @@ def _places(window: Window, time: int) -> list[tuple[float, float]]:
             return find_containing_windows(window, time)
 
 
-def _reach(window: Window, time: str) -> dict[str, str]:
+def _session_columns(window: Window, time_field: str) -> dict[str, str]:
     match window:
         case Sessions(gap):
-            return {"piece_start": f'min("{time}")', "piece_end": f'max("{time}") + {gap}'}
+            return {"piece_start": f'min("{time_field}")', "piece_end": f'max("{time_field}") + {gap}'}
         case _:
             return {}
 
 
-def _sql(spark: str) -> str:
-    return spark.replace("`", '"')
+def _to_duckdb_sql(spark_sql: str) -> str:
+    return spark_sql.replace("`", '"')
 
 
-def _instant(time: float) -> int:
+def _clamp_time(time: float) -> int:
     if time == float("inf"):
         return MAX_TIMESTAMP_MS
     return MIN_TIMESTAMP_MS if time == float("-inf") else int(time)

@@ -18,18 +18,18 @@ class GraphRunner:
     """A graph over a folder. Each call of `run` gives it the input of its record stages."""
 
     def __init__(self, graph: CompiledGraph, folder: Path) -> None:
-        self.graph, self.holding = graph, StageStates(graph, folder)
+        self.graph, self.states = graph, StageStates(graph, folder)
         self.clock, self.watermark, self.batch = MIN_TIMESTAMP_MS, MIN_TIMESTAMP_MS, 0
 
     def run(
-        self, came: Mapping[str, pa.Table], clock: int, watermark: int
+        self, inputs: Mapping[str, pa.Table], clock: int, watermark: int
     ) -> tuple[dict[str, StageResult], BatchTime]:
-        moment = BatchTime(self.batch, self.clock, clock, self.watermark, watermark)
-        read = {name: mark_valid(table) for name, table in came.items()}
-        done = process_stages(self.graph, self.holding, DRIVER_ONLY, read, moment)
-        self.holding.adopt(self.holding.write_changes(done.outcomes, self.batch, done.runs))
+        batch_time = BatchTime(self.batch, self.clock, clock, self.watermark, watermark)
+        valid_inputs = {name: mark_valid(table) for name, table in inputs.items()}
+        result = process_stages(self.graph, self.states, DRIVER_ONLY, valid_inputs, batch_time)
+        self.states.adopt(self.states.write_changes(result.outcomes, self.batch, result.runs))
         self.clock, self.watermark, self.batch = clock, watermark, self.batch + 1
-        return dict(done.outcomes), moment
+        return dict(result.outcomes), batch_time
 
 
 def mark_valid(partials: pa.Table) -> pa.Table:

@@ -41,7 +41,7 @@ windows = st.one_of(
     st.builds(Calendar, st.sampled_from(["day", "week", "month"]), st.sampled_from(["UTC", "Europe/Berlin"])),
 )
 
-leaves: st.SearchStrategy[Trigger] = st.one_of(
+leaf_triggers: st.SearchStrategy[Trigger] = st.one_of(
     st.builds(AfterCount, st.integers(1, 4)),
     st.builds(AfterProcessingTime, st.integers(0, 6)),
     st.builds(lambda period, offset: Every(period, offset % period), st.integers(1, 6), st.integers(0, 5)),
@@ -53,29 +53,31 @@ leaves: st.SearchStrategy[Trigger] = st.one_of(
 EACH_BATCH, AT_END = Repeatedly(AfterCount(1)), AfterWatermark()
 
 
-def composites(parts: st.SearchStrategy[Trigger]) -> st.SearchStrategy[Trigger]:
-    several = st.lists(parts, min_size=1, max_size=3).map(tuple)
+def composite_triggers(triggers_in: st.SearchStrategy[Trigger]) -> st.SearchStrategy[Trigger]:
+    parts = st.lists(triggers_in, min_size=1, max_size=3).map(tuple)
     return st.one_of(
-        st.builds(AfterAny, several),
-        st.builds(AfterAll, several),
-        st.builds(_in_turn, several),
-        st.builds(OrFinally, parts, parts),
-        st.builds(OrFinally, st.builds(Repeatedly, parts), parts),
-        st.builds(OrFinally, st.just(EACH_BATCH), st.builds(AfterAll, st.tuples(parts, st.just(AT_END)))),
-        st.builds(lambda part: _in_turn((part, AT_END)), parts),
-        st.builds(Repeatedly, parts),
-        st.builds(AfterWatermark, st.none() | parts, st.none() | parts),
+        st.builds(AfterAny, parts),
+        st.builds(AfterAll, parts),
+        st.builds(_make_after_each, parts),
+        st.builds(OrFinally, triggers_in, triggers_in),
+        st.builds(OrFinally, st.builds(Repeatedly, triggers_in), triggers_in),
+        st.builds(
+            OrFinally, st.just(EACH_BATCH), st.builds(AfterAll, st.tuples(triggers_in, st.just(AT_END)))
+        ),
+        st.builds(lambda part: _make_after_each((part, AT_END)), triggers_in),
+        st.builds(Repeatedly, triggers_in),
+        st.builds(AfterWatermark, st.none() | triggers_in, st.none() | triggers_in),
         st.just(Default()),
     )
 
 
-def _in_turn(parts: tuple[Trigger, ...]) -> AfterEach:
+def _make_after_each(parts: tuple[Trigger, ...]) -> AfterEach:
     """Only the last part may repeat without end."""
-    ends = tuple(part for part in parts[:-1] if part.can_finish)
-    return AfterEach((*ends, parts[-1]))
+    finite_parts = tuple(part for part in parts[:-1] if part.can_finish)
+    return AfterEach((*finite_parts, parts[-1]))
 
 
-triggers = st.recursive(leaves | st.just(Default()), composites, max_leaves=5)
+triggers = st.recursive(leaf_triggers | st.just(Default()), composite_triggers, max_leaves=5)
 
 aggregates = (
     AggregateOutput("n", Count()),

@@ -42,7 +42,7 @@ WINDOWS = {
     "tumbling": Tumbling(CountPolicy(3)),
     "by distance": SlidingOrder(DeltaPolicy("value", 1), DeltaPolicy("value", 2)),
 }
-OF = {
+AGGREGATES = {
     "count": count(),
     "sum": sum_("value"),
     "mean": mean("value"),
@@ -51,40 +51,44 @@ OF = {
 }
 
 
-def stage_of(window: Window, **aggregates: object) -> CompiledStage:
-    outputs = tuple(AggregateOutput(name, of) for name, of in aggregates.items())  # type: ignore[arg-type]
-    when = {} if isinstance(window, Tumbling | SlidingOrder) else {"trigger": repeatedly(after_count(1))}
-    return compile_stage(Stage("s", ("i",), window, outputs, (), ("key",), **when), TYPES)  # type: ignore[arg-type]
+def compile_windowed_stage(window: Window, **aggregates: object) -> CompiledStage:
+    outputs = tuple(AggregateOutput(name, aggregate) for name, aggregate in aggregates.items())  # type: ignore[arg-type]
+    trigger_options = (
+        {} if isinstance(window, Tumbling | SlidingOrder) else {"trigger": repeatedly(after_count(1))}
+    )
+    return compile_stage(Stage("s", ("i",), window, outputs, (), ("key",), **trigger_options), TYPES)  # type: ignore[arg-type]
 
 
-def own(stage: CompiledStage) -> set[str]:
+def list_state_names(stage: CompiledStage) -> set[str]:
     """State columns that are neither key nor part of an aggregate nor named after a field."""
-    others = {*TYPES, *(part.name for part in stage.parts)}
-    fields = ("buffered_", "delta_", "trigger")
-    names = {*STATE_HEADER.names, *stage.state_schema.names, *stage.partial_schema.names} - others
+    other_names = {*TYPES, *(part.name for part in stage.parts)}
+    field_prefixes = ("buffered_", "delta_", "trigger")
+    names = {*STATE_HEADER.names, *stage.state_schema.names, *stage.partial_schema.names} - other_names
     names = {name for name in names if not name.endswith("@last_pane")}
-    return {name for name in names if not name.startswith(("_", *fields)) or name in STATE_COLUMNS}
+    return {name for name in names if not name.startswith(("_", *field_prefixes)) or name in STATE_COLUMNS}
 
 
 @pytest.mark.parametrize("window", WINDOWS.values(), ids=WINDOWS)
-def test_no_key_may_be_named_as_a_column_of_the_state(window: Window) -> None:
-    assert own(stage_of(window, n=count())) <= RESERVED_COLUMNS | reserved_state_columns(window)
+def test_keys_with_the_name_of_a_state_column_are_reserved(window: Window) -> None:
+    assert list_state_names(
+        compile_windowed_stage(window, n=count())
+    ) <= RESERVED_COLUMNS | reserved_state_columns(window)
 
 
 @pytest.mark.parametrize("window", [Between(1, 1), AsOf()], ids=["between", "as of"])
-def test_no_key_of_a_join_may_be_named_as_a_column_of_the_state(window: Window) -> None:
+def test_join_keys_with_the_name_of_a_state_column_are_reserved(window: Window) -> None:
     join = Join("inner", "a", "b", (JoinColumn("value", "a", "value"), JoinColumn("other", "b", "value")))
     sides = (
         AggregateOutput("left", JoinMembers("a", ("value",))),
         AggregateOutput("right", JoinMembers("b", ("value",))),
     )
     stage = compile_stage(Stage("s", ("a", "b"), window, sides, (), ("key",), join=join), TYPES)
-    assert own(stage) <= RESERVED_COLUMNS | reserved_state_columns(window)
+    assert list_state_names(stage) <= RESERVED_COLUMNS | reserved_state_columns(window)
 
 
 @pytest.mark.parametrize("name", sorted((STATE_COLUMNS | ORDER_STATE_COLUMNS) - RESERVED_COLUMNS))
-def test_a_result_may_have_the_name_of_any_column_of_the_state(name: str) -> None:
-    of = {
+def test_a_result_may_have_the_name_of_any_state_column(name: str) -> None:
+    aggregates = {
         "count": count(),
         "sum": sum_("value"),
         "mean": mean("value"),
@@ -92,17 +96,17 @@ def test_a_result_may_have_the_name_of_any_column_of_the_state(name: str) -> Non
         "top": top(1, "value"),
     }
     for window in WINDOWS.values():
-        for kind, each in of.items():
-            stage = stage_of(window, **{name: each, "other": count()})
+        for kind, aggregate in aggregates.items():
+            stage = compile_windowed_stage(window, **{name: aggregate, "other": count()})
             for columns in ([*STATE_HEADER.names, *stage.state_schema.names], stage.partial_schema.names):
                 assert max(Counter(columns).values()) == 1, (kind, window)
 
 
-def test_no_result_collides_with_what_another_showed_last() -> None:
+def test_no_result_collides_with_the_last_pane_of_another() -> None:
     outputs = (AggregateOutput("n", sum_("value")), AggregateOutput("last_pane_n", sum_("value")))
-    for each in (fixed("1 minute"), sessions("1 minute")):
-        names = {"accumulation": "retracting", "key": ("key",)}
-        stage = compile_stage(Stage("s", ("i",), each, outputs, (), **names), TYPES)  # type: ignore[arg-type]
+    for window in (fixed("1 minute"), sessions("1 minute")):
+        options = {"accumulation": "retracting", "key": ("key",)}
+        stage = compile_stage(Stage("s", ("i",), window, outputs, (), **options), TYPES)  # type: ignore[arg-type]
         assert max(Counter(stage.state_schema.names).values()) == 1
 
 
@@ -125,7 +129,7 @@ FUNCTION_OPTIONS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("options", FUNCTION_OPTIONS.values(), ids=FUNCTION_OPTIONS)
-def test_no_key_of_a_function_may_be_named_as_a_column_of_its_state(options: dict[str, Any]) -> None:
+def test_function_keys_with_the_name_of_a_state_column_are_refused(options: dict[str, Any]) -> None:
     columns = (Column("total", "BIGINT"),)
     window = StatefulFunction(function_ref(keep_total), state_type(Total), columns, **options)
     stage = Stage("s", ("i",), window, (), (), ("key",))

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from tests.pipelines.engine.operators.stage_strategies import histories
-from tests.pipelines.engine.operators.stateful_stages import PROPERTY, batch, stages
-from tests.pipelines.engine.operators.test_order_windows_against_reference import engine
+from tests.pipelines.engine.operators.stateful_stages import make_batch, property_settings, stages
+from tests.pipelines.engine.operators.test_order_windows_against_reference import run_engine
 from tests.pipelines.engine.operators.test_windows_against_reference import SOURCE
 
 from penstock.conformance.reference import Evaluator, InputBatch
@@ -27,113 +27,126 @@ WHAT, SEEN, AT = 1, 2, 4
 
 
 @dataclass(frozen=True)
-class Seen:
+class RecordHistory:
     """The state of a key."""
 
     records: int = 0
     words: tuple[str, ...] = ()
 
 
-def told(what: str, seen: Seen, call: KeyContext[Seen]) -> dict[str, Any]:
-    """A row with what the function knew."""
-    return {"what": f"{what} {','.join(seen.words)}", "seen": seen.records, "now": call.watermark}
+def make_row(what: str, history: RecordHistory, call: KeyContext[RecordHistory]) -> dict[str, Any]:
+    """A row with the state and the watermark of the call."""
+    return {"what": f"{what} {','.join(history.words)}", "seen": history.records, "now": call.watermark}
 
 
-def watch(call: KeyContext[Seen]) -> KeyUpdate[Seen]:
-    """Report every record, silence after five, then every third instant, and one timer that is long past."""
-    seen = call.state or Seen()
+def watch_records(call: KeyContext[RecordHistory]) -> KeyUpdate[RecordHistory]:
+    """Report every record, silence after five, then every third millisecond, and one timer in the past."""
+    history = call.state or RecordHistory()
     for read in call.records:
-        seen = Seen(seen.records + 1, (*seen.words, f"{read.fields['word']}{read.fields['value']}")[-3:])
+        history = RecordHistory(
+            history.records + 1, (*history.words, f"{read.fields['word']}{read.fields['value']}")[-3:]
+        )
     timers = [timer for timer in call.pending_timers if not call.records]
-    rows = [OutputRow(told("record", seen, call), call.records[0].time)] if call.records else []
-    rows += [OutputRow(told(timer.name, seen, call)) for timer in call.due_timers]
+    rows = [OutputRow(make_row("record", history, call), call.records[0].time)] if call.records else []
+    rows += [OutputRow(make_row(timer.name, history, call)) for timer in call.due_timers]
     if call.records:
         timers += [Timer(call.records[-1].time + 5, name="quiet"), Timer(call.watermark - 7, name="past")]
     timers += [Timer(timer.at + 3, name="again") for timer in call.due_timers if timer.name != "past"]
-    return KeyUpdate(None if "x5" in seen.words else seen, rows, timers)
+    return KeyUpdate(None if "x5" in history.words else history, rows, timers)
 
 
-def stage_of(function: Any, key: tuple[str, ...] = ("key",), forget_after: int | None = None) -> Stage:
+def make_stage(function: Any, key: tuple[str, ...] = ("key",), forget_after: int | None = None) -> Stage:
     """A stage with this function."""
     window = StatefulFunction(
-        function_ref(function), state_type(Seen), RETURNS, forget_after, order="event_time"
+        function_ref(function), state_type(RecordHistory), RETURNS, forget_after, order="event_time"
     )
     return Stage("watched", ("records",), window, (), key=key, sinks=(PaneLog("watched"),))
 
 
-@PROPERTY
-@given(stage=stages(stage_of, watch), batches=histories())
+@property_settings
+@given(stage=stages(make_stage, watch_records), batches=histories())
 def test_live_and_bounded_runs_agree_on_records_in_time(
     tmp_path_factory: pytest.TempPathFactory, stage: Stage, batches: list[InputBatch]
 ) -> None:
-    batches = ended(within_what_was_read(batches))
-    late = late_in(stage, batches)
-    kept = tuple(r for one in batches for r in one.records if r.address not in late)
-    bounded = [InputBatch(0, 0, kept, is_last=True)]
-    live = engine(stage, batches, tmp_path_factory.mktemp("live"))
-    assert values(engine(stage, bounded, tmp_path_factory.mktemp("one"))) == values(live)
+    batches = end_input(limit_watermarks(batches))
+    late_addresses = find_late_addresses(stage, batches)
+    records_in_time = tuple(r for batch in batches for r in batch.records if r.address not in late_addresses)
+    bounded_input = [InputBatch(0, 0, records_in_time, is_last=True)]
+    live_rows = run_engine(stage, batches, tmp_path_factory.mktemp("live"))
+    assert sort_rows(run_engine(stage, bounded_input, tmp_path_factory.mktemp("one"))) == sort_rows(live_rows)
 
 
-def ended(batches: Sequence[InputBatch]) -> list[InputBatch]:
+def end_input(batches: Sequence[InputBatch]) -> list[InputBatch]:
     """The same batches with an end."""
     if batches[-1].is_last:
         return list(batches)
     return [*batches, InputBatch(len(batches), batches[-1].clock, is_last=True)]
 
 
-def within_what_was_read(batches: Sequence[InputBatch]) -> list[InputBatch]:
+def limit_watermarks(batches: Sequence[InputBatch]) -> list[InputBatch]:
     """The same batches, their watermarks never ahead of the newest record."""
-    newest, watermark, found = -1, -1, []
-    for one in batches:
-        newest = max([newest, *(record.fields["at"] for record in one.records)])
-        watermark = max(watermark, min(int(one.watermark or 0), newest))
-        found.append(one if one.is_last else replace(one, watermark=watermark))
-    return found
+    newest, watermark, limited = -1, -1, []
+    for batch in batches:
+        newest = max([newest, *(record.fields["at"] for record in batch.records)])
+        watermark = max(watermark, min(int(batch.watermark or 0), newest))
+        limited.append(batch if batch.is_last else replace(batch, watermark=watermark))
+    return limited
 
 
-def late_in(stage: Stage, batches: Sequence[InputBatch]) -> set[tuple[str, int, int]]:
+def find_late_addresses(stage: Stage, batches: Sequence[InputBatch]) -> set[tuple[str, int, int]]:
     """The addresses of records that arrived behind the watermark."""
     evaluator = Evaluator(validate_plan(Plan("plan", (SOURCE,), (stage,))))
-    return {row.address for one in batches for row in evaluator.run(one).late}
+    return {row.address for batch in batches for row in evaluator.run(batch).late}
 
 
-def values(batches: Sequence[Sequence[tuple[Any, ...]]]) -> list[tuple[Any, ...]]:
+def sort_rows(batches: Sequence[Sequence[tuple[Any, ...]]]) -> list[tuple[Any, ...]]:
     """Key, values and event time of all rows, in any batch."""
     return sorted((row[:6] for rows in batches for row in rows), key=repr)
 
 
-def silence(call: KeyContext[Seen]) -> KeyUpdate[Seen]:
+def report_silence(call: KeyContext[RecordHistory]) -> KeyUpdate[RecordHistory]:
     """Report ten milliseconds of silence."""
     if call.due_timers:
-        return KeyUpdate(None, [OutputRow({"what": "silence", "seen": (call.state or Seen()).records})])
-    seen = Seen((call.state or Seen()).records + len(call.records))
-    return KeyUpdate(seen, timers=[Timer(call.watermark + 10)])
+        return KeyUpdate(
+            None, [OutputRow({"what": "silence", "seen": (call.state or RecordHistory()).records})]
+        )
+    history = RecordHistory((call.state or RecordHistory()).records + len(call.records))
+    return KeyUpdate(history, timers=[Timer(call.watermark + 10)])
 
 
 def test_a_timer_fires_between_two_records_of_one_batch(tmp_path: Path) -> None:
     records = (("a", 40, 1), ("a", 1, 1), ("a", 5, 1), ("b", 30, 1))
-    bounded = replace(batch(0, 0, *records), is_last=True)
-    rows = [[("a", "silence", 2, None, 15), ("b", "silence", 1, None, 40), ("a", "silence", 1, None, 50)]]
-    ran = engine(stage_of(silence), [bounded], tmp_path)
-    assert [sorted(row[:5] for row in each) for each in ran] == [sorted(row) for row in rows]
+    bounded_input = replace(make_batch(0, 0, *records), is_last=True)
+    expected_rows = [
+        [("a", "silence", 2, None, 15), ("b", "silence", 1, None, 40), ("a", "silence", 1, None, 50)]
+    ]
+    live_rows = run_engine(make_stage(report_silence), [bounded_input], tmp_path)
+    assert [sorted(row[:5] for row in batch_rows) for batch_rows in live_rows] == [
+        sorted(row) for row in expected_rows
+    ]
 
 
 def test_records_wait_for_the_watermark_and_are_late_behind_it(tmp_path: Path) -> None:
-    stage = stage_of(silence)
-    batches = [batch(0, 3, ("a", 5, 1)), batch(1, 5, ("a", 3, 1)), batch(2, 6, ("a", 2, 1)), batch(3, 20)]
-    ran = engine(stage, batches, tmp_path)
-    assert [[(row[SEEN], row[AT]) for row in rows] for rows in ran] == [[], [], [], [(2, 15)]]
-    assert late_in(stage, batches) == {("records", 0, 20)}
+    stage = make_stage(report_silence)
+    batches = [
+        make_batch(0, 3, ("a", 5, 1)),
+        make_batch(1, 5, ("a", 3, 1)),
+        make_batch(2, 6, ("a", 2, 1)),
+        make_batch(3, 20),
+    ]
+    live_rows = run_engine(stage, batches, tmp_path)
+    assert [[(row[SEEN], row[AT]) for row in rows] for rows in live_rows] == [[], [], [], [(2, 15)]]
+    assert find_late_addresses(stage, batches) == {("records", 0, 20)}
 
 
 def test_a_timer_that_never_advances_is_named(tmp_path: Path) -> None:
-    def endless(call: KeyContext[Seen]) -> KeyUpdate[Seen]:
-        return KeyUpdate(Seen(), timers=[Timer(call.watermark)])
+    def endless(call: KeyContext[RecordHistory]) -> KeyUpdate[RecordHistory]:
+        return KeyUpdate(RecordHistory(), timers=[Timer(call.watermark)])
 
     with pytest.raises(
         StatefulFunctionError, match=r"endless: key \('a',\) set timers that were due immediately 1000 times"
     ):
-        engine(stage_of(endless), [batch(0, 9, ("a", 1, 1))], tmp_path)
+        run_engine(make_stage(endless), [make_batch(0, 9, ("a", 1, 1))], tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -146,4 +159,4 @@ def test_a_timer_that_never_advances_is_named(tmp_path: Path) -> None:
 )
 def test_options_that_event_time_order_lacks_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(DefinitionError, match=message):
-        StatefulFunction(function_ref(watch), state_type(Seen), RETURNS, **options)
+        StatefulFunction(function_ref(watch_records), state_type(RecordHistory), RETURNS, **options)

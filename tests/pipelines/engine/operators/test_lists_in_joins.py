@@ -5,7 +5,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.operators.graph_evaluation import CLICKS, VIEWS, engine, reference, split_inputs
+from tests.pipelines.engine.operators.graph_evaluation import (
+    CLICKS,
+    VIEWS,
+    run_engine,
+    run_reference,
+    split_inputs,
+)
 from tests.pipelines.engine.operators.stage_strategies import histories
 
 from penstock.conformance.reference import InputBatch
@@ -27,31 +33,40 @@ from penstock.engine.windows.global_window import Global
 from penstock.engine.windows.same_windows import SameWindows
 from penstock.engine.windows.window import Window
 
-EACH = {"trigger": Repeatedly(AfterCount(1)), "lateness": 5, "accumulation": "retracting"}
+PANE_PER_RECORD = {"trigger": Repeatedly(AfterCount(1)), "lateness": 5, "accumulation": "retracting"}
 
 
-def lists(name: str, source: str, of: Aggregate) -> Stage:
+def make_list_stage(name: str, source: str, aggregate: Aggregate) -> Stage:
     """Some values of a topic, by key."""
     return Stage(
         name,
         (source,),
         Fixed(10),
-        (AggregateOutput(f"in_{name}", of),),
+        (AggregateOutput(f"in_{name}", aggregate),),
         sinks=(PaneLog(name),),
         key=("key",),
-        **EACH,
+        **PANE_PER_RECORD,
     )  # type: ignore[arg-type]
 
 
-def joined(kind: str, window: Window) -> Stage:
+def make_join_stage(kind: str, window: Window) -> Stage:
     """A join of both, with their lists."""
     columns = (JoinColumn("words", "words", "in_words"), JoinColumn("values", "values", "in_values"))
     columns = columns[:1] if kind in ("semi", "anti") else columns
     join = Join(kind, "words", "values", columns)  # type: ignore[arg-type]
     sides = (("left", "words"), ("right", "values"))
-    of = tuple(AggregateOutput(side, JoinMembers(name, join.fields_from(name))) for side, name in sides)
+    aggregates = tuple(
+        AggregateOutput(side, JoinMembers(name, join.fields_from(name))) for side, name in sides
+    )
     return Stage(
-        "both", ("words", "values"), window, of, key=("key",), join=join, sinks=(PaneLog("both"),), **EACH
+        "both",
+        ("words", "values"),
+        window,
+        aggregates,
+        key=("key",),
+        join=join,
+        sinks=(PaneLog("both"),),
+        **PANE_PER_RECORD,
     )  # type: ignore[arg-type]
 
 
@@ -62,21 +77,30 @@ def joined(kind: str, window: Window) -> Stage:
 def test_a_join_of_lists_equals_the_reference(
     tmp_path_factory: pytest.TempPathFactory, kind: str, window: Window, batches: list[InputBatch]
 ) -> None:
-    words, values = (
-        lists("words", "clicks", TopN("word", 2, by="value")),
-        lists("values", "views", Collect("value")),
+    words_stage, values_stage = (
+        make_list_stage("words", "clicks", TopN("word", 2, by="value")),
+        make_list_stage("values", "views", Collect("value")),
     )
-    plan = validate_plan(Plan("both", (CLICKS, VIEWS), (words, values, joined(kind, window))))
-    two = split_inputs(batches)
-    assert engine(plan, two, tmp_path_factory.mktemp("state")) == reference(plan, two)
+    plan = validate_plan(
+        Plan("both", (CLICKS, VIEWS), (words_stage, values_stage, make_join_stage(kind, window)))
+    )
+    topic_batches = split_inputs(batches)
+    assert run_engine(plan, topic_batches, tmp_path_factory.mktemp("state")) == run_reference(
+        plan, topic_batches
+    )
 
 
 def test_an_unordered_type_is_named_with_its_input() -> None:
-    kinds = {"key": pa.string(), "in_values": pa.int64()}
-    deep = pa.list_(pa.list_(pa.float64()))
-    assert compile_stage(joined("left", Fixed(10)), {**kinds, "in_words": deep}).result_fields[0].type == deep
-    pairs = pa.map_(pa.string(), pa.int64())
+    field_types = {"key": pa.string(), "in_values": pa.int64()}
+    nested_lists = pa.list_(pa.list_(pa.float64()))
+    assert (
+        compile_stage(make_join_stage("left", Fixed(10)), {**field_types, "in_words": nested_lists})
+        .result_fields[0]
+        .type
+        == nested_lists
+    )
+    map_type = pa.map_(pa.string(), pa.int64())
     with pytest.raises(
         DefinitionError, match=r"join\.take: words\.in_words has type map<string, int64>, whose"
     ):
-        compile_stage(joined("left", Fixed(10)), {**kinds, "in_words": pairs})
+        compile_stage(make_join_stage("left", Fixed(10)), {**field_types, "in_words": map_type})

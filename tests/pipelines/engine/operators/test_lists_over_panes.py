@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from tests.examples import scale_examples
 from tests.pipelines.engine.operators.graph_evaluation import (
     CLICKS,
-    engine,
-    graph_of,
-    reference,
+    compile_plan_graph,
+    run_engine,
+    run_reference,
     split_inputs,
 )
 from tests.pipelines.engine.operators.stage_strategies import histories
-from tests.pipelines.engine.operators.test_lists_in_joins import EACH, lists
+from tests.pipelines.engine.operators.test_lists_in_joins import PANE_PER_RECORD, make_list_stage
 
 from penstock.conformance.reference import InputBatch
 from penstock.engine.aggregates.aggregate import Aggregate
@@ -34,7 +34,7 @@ from penstock.engine.windows.fixed import Fixed
 from penstock.engine.windows.global_window import Global
 from penstock.engine.windows.same_windows import SameWindows
 
-CARRIED = (
+LIST_AGGREGATES = (
     AggregateOutput("first", First("in_words")),
     AggregateOutput("last", Last("in_words")),
     AggregateOutput("all", Collect("in_words")),
@@ -42,12 +42,14 @@ CARRIED = (
 )
 
 
-def plan_of(window: SameWindows | Fixed | Global, *outputs: AggregateOutput) -> Plan:
+def make_plan(window: SameWindows | Fixed | Global, *outputs: AggregateOutput) -> Plan:
     """Lists by key, and a downstream stage."""
-    words = lists("words", "clicks", Collect("word"))
-    words = replace(words, aggregates=(*words.aggregates, AggregateOutput("records_in", Count())))
-    after = Stage("after", ("words",), window, outputs, sinks=(PaneLog("after"),), **EACH)
-    return validate_plan(Plan("lists", (CLICKS,), (words, after)))
+    words_stage = make_list_stage("words", "clicks", Collect("word"))
+    words_stage = replace(
+        words_stage, aggregates=(*words_stage.aggregates, AggregateOutput("records_in", Count()))
+    )
+    after_stage = Stage("after", ("words",), window, outputs, sinks=(PaneLog("after"),), **PANE_PER_RECORD)
+    return validate_plan(Plan("lists", (CLICKS,), (words_stage, after_stage)))
 
 
 @settings(max_examples=scale_examples(30), deadline=None, suppress_health_check=list(HealthCheck))
@@ -55,18 +57,20 @@ def plan_of(window: SameWindows | Fixed | Global, *outputs: AggregateOutput) -> 
 def test_lists_pass_through_the_next_stage(
     tmp_path_factory: pytest.TempPathFactory, window: SameWindows | Fixed | Global, batches: list[InputBatch]
 ) -> None:
-    plan, two = plan_of(window, *CARRIED), split_inputs(batches)
-    assert engine(plan, two, tmp_path_factory.mktemp("state")) == reference(plan, two)
+    plan, topic_batches = make_plan(window, *LIST_AGGREGATES), split_inputs(batches)
+    assert run_engine(plan, topic_batches, tmp_path_factory.mktemp("state")) == run_reference(
+        plan, topic_batches
+    )
 
 
-@pytest.mark.parametrize("of", [Max("in_words"), Distinct("in_words"), TopN("in_words", 1)])
-def test_aggregates_that_order_by_a_list_are_refused(of: Aggregate) -> None:
+@pytest.mark.parametrize("aggregate", [Max("in_words"), Distinct("in_words"), TopN("in_words", 1)])
+def test_aggregates_that_order_by_a_list_are_refused(aggregate: Aggregate) -> None:
     with pytest.raises(DefinitionError, match="values have no order"):
-        graph_of(plan_of(SameWindows(), AggregateOutput("out", of)))
+        compile_plan_graph(make_plan(SameWindows(), AggregateOutput("out", aggregate)))
 
 
-def test_no_stage_has_a_list_as_key() -> None:
-    plan = plan_of(SameWindows(), AggregateOutput("n", Count()))
+def test_a_list_as_key_is_refused() -> None:
+    plan = make_plan(SameWindows(), AggregateOutput("n", Count()))
     first, after = plan.stages
     with pytest.raises(DefinitionError, match="key: 'in_words' of stage after has the type list"):
-        graph_of(replace(plan, stages=(first, replace(after, key=("in_words",)))))
+        compile_plan_graph(replace(plan, stages=(first, replace(after, key=("in_words",)))))

@@ -8,9 +8,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.operators.duckdb_partials import elements
+from tests.pipelines.engine.operators.duckdb_partials import list_elements
 from tests.pipelines.engine.operators.stage_strategies import aggregates, histories
-from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS, SOURCE, instant, pane_row
+from tests.pipelines.engine.operators.test_windows_against_reference import (
+    FIELDS,
+    SOURCE,
+    clamp_time,
+    make_pane_row,
+)
 
 from penstock.conformance.reference import Evaluator, InputBatch
 from penstock.engine.aggregates.aggregate_output import AggregateOutput
@@ -51,30 +56,35 @@ stages = st.builds(
 )
 
 
-def reference(stage: Stage, batches: Sequence[InputBatch]) -> list[list[tuple[Any, ...]]]:
+def run_reference(stage: Stage, batches: Sequence[InputBatch]) -> list[list[tuple[Any, ...]]]:
     evaluator = Evaluator(Plan("plan", (SOURCE,), (stage,)))
     outcomes = [evaluator.run(batch) for batch in batches]
-    return [sorted(((*pane_row(pane), pane.window_number) for pane in o.panes), key=repr) for o in outcomes]
+    return [
+        sorted(((*make_pane_row(pane), pane.window_number) for pane in outcome.panes), key=repr)
+        for outcome in outcomes
+    ]
 
 
-def engine(stage: Stage, batches: Sequence[InputBatch], folder: Path) -> list[list[tuple[Any, ...]]]:
-    ready = compile_stage(stage, {field.name: field.type for field in FIELDS})
-    tree = trees.create_empty_tree(ready.state_schema)
+def run_engine(stage: Stage, batches: Sequence[InputBatch], folder: Path) -> list[list[tuple[Any, ...]]]:
+    compiled_stage = compile_stage(stage, {field.name: field.type for field in FIELDS})
+    tree = trees.create_empty_tree(compiled_stage.state_schema)
     clock, watermark, newest = MIN_TIMESTAMP_MS, MIN_TIMESTAMP_MS, MIN_TIMESTAMP_MS
-    answers = []
+    rows_by_batch = []
     for batch in batches:
-        after = MAX_TIMESTAMP_MS if batch.is_last else instant(batch.watermark or 0)
+        next_watermark = MAX_TIMESTAMP_MS if batch.is_last else clamp_time(batch.watermark or 0)
         newest = max([newest, *(record.fields["at"] for record in batch.records)])
-        moment = BatchTime(batch.id, clock, batch.clock, watermark, after, max_event_time=newest)
-        outcome = process_batch(ready, tree, elements(ready, batch.records, "at"), moment)
+        batch_time = BatchTime(batch.id, clock, batch.clock, watermark, next_watermark, max_event_time=newest)
+        outcome = process_batch(
+            compiled_stage, tree, list_elements(compiled_stage, batch.records, "at"), batch_time
+        )
         tree = tree.with_run(outcome.changed_state, folder / f"run-{batch.id}.arrow").compact(folder)
         panes = [tuple(pane.values()) for pane in outcome.panes.to_pylist()]
-        answers.append(sorted((tuple(map(frozen, pane)) for pane in panes), key=repr))
-        clock, watermark = batch.clock, after
-    return answers
+        rows_by_batch.append(sorted((tuple(map(to_hashable, pane)) for pane in panes), key=repr))
+        clock, watermark = batch.clock, next_watermark
+    return rows_by_batch
 
 
-def frozen(value: Any) -> Any:
+def to_hashable(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -83,4 +93,4 @@ def frozen(value: Any) -> Any:
 def test_order_windows_equal_the_reference(
     tmp_path_factory: pytest.TempPathFactory, stage: Stage, batches: list[InputBatch]
 ) -> None:
-    assert engine(stage, batches, tmp_path_factory.mktemp("state")) == reference(stage, batches)
+    assert run_engine(stage, batches, tmp_path_factory.mktemp("state")) == run_reference(stage, batches)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.operators.graph_evaluation import CLICKS, engine, reference, split_inputs
+from tests.pipelines.engine.operators.graph_evaluation import CLICKS, run_engine, run_reference, split_inputs
 from tests.pipelines.engine.operators.stage_strategies import histories
 
 from penstock.conformance.reference import InputBatch
@@ -27,7 +27,7 @@ from penstock.stream import from_document, read
 RETURNS = (Column("value", "BIGINT"), Column("word", "STRING"))
 
 
-def plan_of(key: tuple[str, ...]) -> Plan:
+def make_plan(key: tuple[str, ...]) -> Plan:
     """Clicks of some value, unchanged."""
     window = StatefulFunction(
         function_ref(emit_each_record, "1"), state_type(NoState), RETURNS, vectorized=True
@@ -43,28 +43,28 @@ def plan_of(key: tuple[str, ...]) -> Plan:
 
 @settings(max_examples=scale_examples(30), deadline=None, suppress_health_check=list(HealthCheck))
 @given(key=st.sampled_from([(), ("key",)]), batches=histories())
-def test_rows_are_the_records_that_pass_whatever_the_batches(
+def test_rows_are_the_records_that_pass_the_filter_in_any_batches(
     tmp_path_factory: pytest.TempPathFactory, key: tuple[str, ...], batches: list[InputBatch]
 ) -> None:
-    two = split_inputs(batches)
-    ran = engine(plan_of(key), two, tmp_path_factory.mktemp("state"))
-    assert ran == reference(plan_of(key), two)
+    topic_batches = split_inputs(batches)
+    rows_by_batch = run_engine(make_plan(key), topic_batches, tmp_path_factory.mktemp("state"))
+    assert rows_by_batch == run_reference(make_plan(key), topic_batches)
     expected = [
         (*(record.fields[name] for name in key), record.fields["value"], record.fields["word"], at, at + 1)
-        for batch in two
+        for batch in topic_batches
         for record in batch.records
         if record.source == "clicks" and (record.fields["value"] or 0) > 1
         for at in [record.fields["at"]]
     ]
-    found = [row[: len(key) + 4] for answer in ran for row in answer["rows"]]
-    assert sorted(found, key=repr) == sorted(expected, key=repr)
+    rows = [row[: len(key) + 4] for batch_rows in rows_by_batch for row in batch_rows["rows"]]
+    assert sorted(rows, key=repr) == sorted(expected, key=repr)
 
 
-PASSING = read("cards").filter("amount > 100").rows({"card": "STRING", "amount": "DOUBLE"})
+LARGE_AMOUNTS = read("cards").filter("amount > 100").rows({"card": "STRING", "amount": "DOUBLE"})
 
 
-def test_it_round_trips_through_yaml_and_is_explained() -> None:
-    plan = PASSING.write("large", mode="log").plan
+def test_a_stage_of_rows_round_trips_through_yaml_and_is_explained() -> None:
+    plan = LARGE_AMOUNTS.write("large", mode="log").plan
     document = {
         "name": "large",
         "read": "cards",
@@ -73,14 +73,14 @@ def test_it_round_trips_through_yaml_and_is_explained() -> None:
         "write": {"table": "large", "mode": "log"},
     }
     assert fingerprint(from_document(document).to_plan("large")) == fingerprint(plan)
-    told = explain(plan).as_text()
-    assert "Each record as a row:" in told
-    assert "remembers" not in told
+    explanation = explain(plan).as_text()
+    assert "Each record as a row:" in explanation
+    assert "remembers" not in explanation
     assert "each record as a row" in render_mermaid(plan)
 
 
-def test_rows_go_to_a_log_and_have_fields_of_the_record(tmp_path: Path) -> None:
+def test_rows_need_a_log_and_existing_columns(tmp_path: Path) -> None:
     with pytest.raises(DefinitionError, match="Write mode='log'"):
-        _ = PASSING.write("large").plan
+        _ = LARGE_AMOUNTS.write("large").plan
     with pytest.raises(DefinitionError, match="there is no column 'colour'"):
         _ = read("cards").rows({"colour": "STRING"}).write("t", mode="log").plan

@@ -13,17 +13,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import scale_examples
-from tests.pipelines.engine.operators.duckdb_partials import elements, partials
+from tests.pipelines.engine.operators.duckdb_partials import compute_partials, list_elements
 from tests.pipelines.engine.operators.graph_runner import GraphRunner
 from tests.pipelines.engine.operators.stage_strategies import histories
 from tests.pipelines.engine.operators.test_chains_against_reference import (
-    SECOND,
-    chains,
-    shown,
-    sound,
-    standing,
+    SECOND_AGGREGATES,
+    apply_changes,
+    chained_plans,
+    is_valid_plan,
+    list_pane_rows,
 )
-from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS, pane_row
+from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS, make_pane_row
 
 from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
 from penstock.engine.errors import ChangelogLatenessError, DefinitionError
@@ -44,108 +44,131 @@ COLUMNS = (
     Column("n", "BIGINT"),
     Column("total", "BIGINT"),
 )
-KINDS = {"STRING": pa.string(), "BIGINT": pa.int64()}
-TYPES = {column.name: KINDS[column.type] for column in (*COLUMNS, *CHANGELOG_COLUMNS)}
-BOTH = frozenset({("panes", 0), ("panes", 1)})
+ARROW_TYPES = {"STRING": pa.string(), "BIGINT": pa.int64()}
+TYPES = {column.name: ARROW_TYPES[column.type] for column in (*COLUMNS, *CHANGELOG_COLUMNS)}
+PARTITIONS = frozenset({("panes", 0), ("panes", 1)})
 
 
-def over_panes(later: Stage, lateness: int) -> Plan:
+def make_reader_plan(downstream_stage: Stage, lateness: int) -> Plan:
     """The downstream stage of a chain, over the published panes of the first."""
     source = PlanSource("panes", TopicOrigin("panes"), (*COLUMNS, *CHANGELOG_COLUMNS), PANE_WATERMARK_COLUMN)
-    relay = Stage(
+    panes_stage = Stage(
         "s0", ("panes",), ChangelogWindows(COLUMNS), (), lateness=lateness, accumulation="retracting"
     )
-    return Plan("second", (source,), (relay, replace(later, inputs=("s0",))))
+    return Plan("second", (source,), (panes_stage, replace(downstream_stage, inputs=("s0",))))
 
 
-def sent(rows: pa.Table, key: Sequence[str], offsets: list[int]) -> list[InputRecord]:
+def read_published_records(rows: pa.Table, key: Sequence[str], offsets: list[int]) -> list[InputRecord]:
     """The records of a batch in a topic of two partitions: a key in one of them, the end of a batch in both."""
-    found = []
+    records = []
     for message in encode_rows(rows.to_pylist(), key):
         fields = json.loads(message.value)
-        wanted = {name: fields.get(name) for name in TYPES}
+        columns = {name: fields.get(name) for name in TYPES}
         for partition in (0, 1) if message.key is None else (sum(message.key) % 2,):
-            found.append(InputRecord("panes", partition, offsets[partition], wanted))
+            records.append(InputRecord("panes", partition, offsets[partition], columns))
             offsets[partition] += 1
-    return found
+    return records
 
 
-def cut(records: list[InputRecord], choose: Any) -> list[list[InputRecord]]:
-    """The records as a reader may receive them: each partition in order, batches cut anywhere."""
-    left = [[record for record in records if record.partition == number] for number in (0, 1)]
+def split_into_batches(records: list[InputRecord], choose: Any) -> list[list[InputRecord]]:
+    """The records as a reader may receive them: each partition in order, split into batches at random."""
+    unread = [[record for record in records if record.partition == number] for number in (0, 1)]
     batches = []
-    while any(left):
-        taken = [choose(len(each)) for each in left]
-        if not any(taken):
-            taken = [len(each) for each in left]
-        batches.append([record for each, many in zip(left, taken, strict=True) for record in each[:many]])
-        left = [each[many:] for each, many in zip(left, taken, strict=True)]
+    while any(unread):
+        sizes = [choose(len(partition_records)) for partition_records in unread]
+        if not any(sizes):
+            sizes = [len(partition_records) for partition_records in unread]
+        batches.append(
+            [
+                record
+                for partition_records, size in zip(unread, sizes, strict=True)
+                for record in partition_records[:size]
+            ]
+        )
+        unread = [partition_records[size:] for partition_records, size in zip(unread, sizes, strict=True)]
     return batches
 
 
-def reader_watermark(read: Sequence[InputRecord]) -> int:
+def reader_watermark(read_records: Sequence[InputRecord]) -> int:
     """The lower watermark of both partitions."""
-    passed = [
-        max((r.fields[PANE_WATERMARK_COLUMN] for r in read if r.partition == p), default=MIN_TIMESTAMP_MS)
-        for p in (0, 1)
+    watermarks = [
+        max(
+            (
+                record.fields[PANE_WATERMARK_COLUMN]
+                for record in read_records
+                if record.partition == partition
+            ),
+            default=MIN_TIMESTAMP_MS,
+        )
+        for partition in (0, 1)
     ]
-    return min(passed)
+    return min(watermarks)
 
 
 @settings(max_examples=scale_examples(60), deadline=None, suppress_health_check=list(HealthCheck))
-@given(plan=chains().filter(sound), batches=histories(), data=st.data())
+@given(plan=chained_plans().filter(is_valid_plan), batches=histories(), data=st.data())
 def test_two_streams_equal_one_graph(
     tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[InputBatch], data: st.DataObject
 ) -> None:
-    first, later = plan.stages[0], plan.stages[1]
-    if later.steps or later.accumulation != "retracting" or first.window.uses_processing_time:
+    first_stage, later_stage = plan.stages[0], plan.stages[1]
+    if (
+        later_stage.steps
+        or later_stage.accumulation != "retracting"
+        or first_stage.window.uses_processing_time
+    ):
         return
-    later = replace(later, final_pane="when_changed")
-    second = over_panes(later, first.lateness)
-    if not sound(second):  # a reader treats panes as retractable, even if these are not
+    later_stage = replace(later_stage, final_pane="when_changed")
+    reader_plan = make_reader_plan(later_stage, first_stage.lateness)
+    if not is_valid_plan(reader_plan):  # a reader treats panes as retractable, even if these are not
         return
-    plan = replace(plan, stages=(replace(first, topics=(ChangelogTopic("panes"),)), later))
+    plan = replace(plan, stages=(replace(first_stage, topics=(ChangelogTopic("panes"),)), later_stage))
     batches = [
         *(b for b in batches if not b.is_last),
         InputBatch(len(batches), batches[-1].clock + 1, is_last=True),
     ]
-    whole = GraphRunner(
+    joint_graph = GraphRunner(
         compile_graph(plan, {"s0": {f.name: f.type for f in FIELDS}}), tmp_path_factory.mktemp("whole")
     )
     records: list[InputRecord] = []
-    offsets, in_one = [0, 0], []
+    offsets, joint_rows = [0, 0], []
     for batch in batches:
-        after = MAX_TIMESTAMP_MS if batch.is_last else int(batch.watermark or 0)
-        stage = whole.graph.first_record_stage
-        came = partials(stage, batch.records, FIELDS, "at", batch.clock)
-        accepted, moment = whole.run({"s0": came}, batch.clock, after)
-        in_one.append({"s1": shown(accepted["s1"].panes)})
-        rows = make_published_rows(stage, accepted["s0"], resolve_batch_time(stage, moment))
-        records += sent(rows, stage.plan.key, offsets)
-    reader = GraphRunner(compile_graph(second, {"s0": TYPES}), tmp_path_factory.mktemp("reader"))
-    evaluator, in_two, by_reference, read = Evaluator(second), [], [], []
-    cuts = cut(records, lambda most: data.draw(st.integers(0, most)))
-    for number, some in enumerate([*cuts, []]):
-        read += some
-        ends = number == len(cuts)
-        after = MAX_TIMESTAMP_MS if ends else reader_watermark(read)
-        accepted, _ = reader.run(
-            {"s0": elements(reader.graph.first_record_stage, some, PANE_WATERMARK_COLUMN)}, number, after
+        next_watermark = MAX_TIMESTAMP_MS if batch.is_last else int(batch.watermark or 0)
+        stage = joint_graph.graph.first_record_stage
+        stage_input = compute_partials(stage, batch.records, FIELDS, "at", batch.clock)
+        results, batch_time = joint_graph.run({"s0": stage_input}, batch.clock, next_watermark)
+        joint_rows.append({"s1": list_pane_rows(results["s1"].panes)})
+        rows = make_published_rows(stage, results["s0"], resolve_batch_time(stage, batch_time))
+        records += read_published_records(rows, stage.plan.key, offsets)
+    reader = GraphRunner(compile_graph(reader_plan, {"s0": TYPES}), tmp_path_factory.mktemp("reader"))
+    evaluator, reader_rows, reference_rows, read_records = Evaluator(reader_plan), [], [], []
+    batches_of_reader = split_into_batches(records, lambda count: data.draw(st.integers(0, count)))
+    for number, batch_records in enumerate([*batches_of_reader, []]):
+        read_records += batch_records
+        is_last = number == len(batches_of_reader)
+        next_watermark = MAX_TIMESTAMP_MS if is_last else reader_watermark(read_records)
+        results, _ = reader.run(
+            {"s0": list_elements(reader.graph.first_record_stage, batch_records, PANE_WATERMARK_COLUMN)},
+            number,
+            next_watermark,
         )
-        in_two.append({"s1": shown(accepted["s1"].panes)})
-        told = evaluator.run(InputBatch(number, number, tuple(some), BOTH, None if ends else after, ends))
-        by_reference.append({"s1": sorted(map(pane_row, told.stage_panes["s1"]), key=repr)})
-    assert in_two == by_reference
-    columns = len(later.key) + len(later.aggregates) + 2
-    assert standing(in_two, "s1", columns) == standing(in_one, "s1", columns)
+        reader_rows.append({"s1": list_pane_rows(results["s1"].panes)})
+        outcome = evaluator.run(
+            InputBatch(
+                number, number, tuple(batch_records), PARTITIONS, None if is_last else next_watermark, is_last
+            )
+        )
+        reference_rows.append({"s1": sorted(map(make_pane_row, outcome.stage_panes["s1"]), key=repr)})
+    assert reader_rows == reference_rows
+    columns = len(later_stage.key) + len(later_stage.aggregates) + 2
+    assert apply_changes(reader_rows, "s1", columns) == apply_changes(joint_rows, "s1", columns)
 
 
 def test_a_pane_with_more_lateness_than_allowed_is_refused(tmp_path: Path) -> None:
-    later = Stage("s1", ("s0",), fixed(10), SECOND, accumulation="retracting")
-    reader = GraphRunner(compile_graph(over_panes(later, 0), {"s0": TYPES}), tmp_path)
+    later_stage = Stage("s1", ("s0",), fixed(10), SECOND_AGGREGATES, accumulation="retracting")
+    reader = GraphRunner(compile_graph(make_reader_plan(later_stage, 0), {"s0": TYPES}), tmp_path)
     pane = {"key": "a", "n": 1, "window_start": 0, "window_end": 5, "kind": "insert", "pane_change": 1,
             "pane_passed": 0, "pane_lateness": 7}  # fmt: skip
-    came = elements(
+    stage_input = list_elements(
         reader.graph.first_record_stage,
         [InputRecord("panes", 0, 0, {**dict.fromkeys(TYPES), **pane})],
         PANE_WATERMARK_COLUMN,
@@ -154,7 +177,7 @@ def test_a_pane_with_more_lateness_than_allowed_is_refused(tmp_path: Path) -> No
         ChangelogLatenessError,
         match=r"topic panes: .* for 7 ms, and read_panes allows 0 ms\. Set lateness='7 ms'",
     ):
-        reader.run({"s0": came}, 0, 0)
+        reader.run({"s0": stage_input}, 0, 0)
 
 
 def test_values_without_a_json_form_round_trip() -> None:
@@ -187,16 +210,16 @@ PER_HOUR = PANES.aggregate(n=sum_("n")).window(fixed("1 hour")).write("per_hour"
 
 
 def test_publisher_and_reader_can_be_written_in_yaml() -> None:
-    publishing = {
+    publisher = {
         "read": "sensors", "key": "device", "aggregate": {"n": "count()"}, "window": {"fixed": "1 minute"},
         "accumulation": "retracting", "publish": "minutes",
     }  # fmt: skip
-    assert from_document(publishing).to_plan("p") == PER_MINUTE.publish("minutes").to_plan("p")
-    reading = {
+    assert from_document(publisher).to_plan("p") == PER_MINUTE.publish("minutes").to_plan("p")
+    reader = {
         "read_panes": {"topic": "minutes", "columns": {"device": "STRING", "n": "BIGINT"}, "lateness": "1 hour"},
         "aggregate": {"n": "sum(n)"}, "window": {"fixed": "1 hour"}, "write": "per_hour",
     }  # fmt: skip
-    assert from_document(reading).plan == PER_HOUR.plan
+    assert from_document(reader).plan == PER_HOUR.plan
     for plan in (PER_HOUR.plan, PER_MINUTE.publish("minutes").to_plan("p")):
         assert plan_from_dict(plan_to_dict(plan)) == plan
     assert fingerprint(PER_MINUTE.write("t").plan) != fingerprint(
@@ -205,14 +228,14 @@ def test_publisher_and_reader_can_be_written_in_yaml() -> None:
 
 
 def test_a_reader_is_a_stage_over_retracting_panes() -> None:
-    relay, whole = PER_HOUR.plan.stages
-    assert (relay.name, relay.lateness, whole.lateness, whole.accumulation) == (
+    panes_stage, hour_stage = PER_HOUR.plan.stages
+    assert (panes_stage.name, panes_stage.lateness, hour_stage.lateness, hour_stage.accumulation) == (
         "minutes_panes", 3_600_000, 3_600_000, "retracting"
     )  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("wrong", "says"),
+    ("define", "message"),
     [
         (lambda: read_panes("minutes", columns={}), r"read_panes\.columns: no columns"),
         (lambda: read_panes("minutes", columns={"kind": "STRING"}), "a reserved column"),
@@ -227,6 +250,6 @@ def test_a_reader_is_a_stage_over_retracting_panes() -> None:
         ),
     ],
 )
-def test_invalid_publishing_and_reading_is_refused(wrong: Any, says: str) -> None:
-    with pytest.raises(DefinitionError, match=says):
-        wrong()
+def test_invalid_publishing_and_reading_is_refused(define: Any, message: str) -> None:
+    with pytest.raises(DefinitionError, match=message):
+        define()

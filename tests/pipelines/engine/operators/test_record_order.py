@@ -16,7 +16,7 @@ ROWS = st.lists(
 )
 
 
-def ordered(rows: list[Row]) -> list[Row]:
+def sort_rows(rows: list[Row]) -> list[Row]:
     elements = pa.table(
         {
             "_topic": pa.array([topic for _, topic, _, _ in rows], pa.string()),
@@ -25,25 +25,25 @@ def ordered(rows: list[Row]) -> list[Row]:
         }
     )
     order = sort_by_key(elements, np.array([key for key, _, _, _ in rows], np.int64))
-    return [rows[at] for at in order.tolist()]
+    return [rows[position] for position in order.tolist()]
 
 
 @settings(deadline=None)
 @given(rows=ROWS)
 def test_records_are_sorted_by_key_and_address(rows: list[Row]) -> None:
-    assert ordered(rows) == sorted(rows)
+    assert sort_rows(rows) == sorted(rows)
 
 
 @settings(deadline=None)
 @given(rows=ROWS)
-def test_records_in_topic_order_are_sorted_alike(rows: list[Row]) -> None:
-    assert ordered(sorted(rows, key=lambda row: row[1:])) == sorted(rows)
+def test_records_already_in_topic_order_are_sorted_by_key(rows: list[Row]) -> None:
+    assert sort_rows(sorted(rows, key=lambda row: row[1:])) == sorted(rows)
 
 
 @pytest.mark.parametrize("keys", [2**16, 2**16 + 1], ids=["fit into 16 bits", "do not"])
 def test_all_keys_are_distinguished(keys: int) -> None:
     rows = [(key, "a", 0, offset) for offset, key in enumerate(reversed(range(keys)))]
-    assert ordered(rows) == sorted(rows)
+    assert sort_rows(rows) == sorted(rows)
 
 
 def test_fields_may_have_any_name() -> None:

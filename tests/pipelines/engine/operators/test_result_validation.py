@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.pipelines.engine.operators.stateful_stages import batch
-from tests.pipelines.engine.operators.test_order_windows_against_reference import engine
+from tests.pipelines.engine.operators.stateful_stages import make_batch
+from tests.pipelines.engine.operators.test_order_windows_against_reference import run_engine
 
 from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.errors import StatefulFunctionError, UserCodeError
@@ -31,101 +31,113 @@ RETURNS = (
 
 
 @dataclass(frozen=True)
-class Seen:
+class RecordCount:
     """The state of a key."""
 
     n: int = 0
 
 
-Found = Callable[[KeyContext[Any]], Any]
+FunctionResult = Callable[[KeyContext[Any]], Any]
 
-WRONG: dict[str, tuple[Found, str]] = {
-    "a state of another type": (lambda _: KeyUpdate(Seen(1.5)), r"Seen that can be stored .*\$\.n"),
-    "a state without a value": (lambda _: KeyUpdate(Seen(None)), r"Seen that can be stored .*\$\.n"),
-    "a number of numpy's as state": (lambda _: KeyUpdate(Seen(np.int64(1))), "can be stored .*numpy"),
-    "a state that is too great": (lambda _: KeyUpdate(Seen(2**70)), "can be stored"),
-    "a timer between milliseconds": (lambda _: KeyUpdate(Seen(), timers=[Timer(30.5)]), r"Timer\(at=30\.5"),
-    "a timer of no clock": (lambda _: KeyUpdate(Seen(), timers=[Timer(30, "evnt")]), "clock must be event or"),
-    "a number for a timer": (lambda _: KeyUpdate(Seen(), timers=[30]), "its timers contain int, not only Timer"),
-    "timers that are gone when looked at": (
-        lambda _: KeyUpdate(Seen(), timers=(Timer(at) for at in (30, 40))),
+INVALID_RESULTS: dict[str, tuple[FunctionResult, str]] = {
+    "a state of another type": (lambda _: KeyUpdate(RecordCount(1.5)), r"RecordCount that can be stored .*\$\.n"),
+    "a state without a value": (lambda _: KeyUpdate(RecordCount(None)), r"RecordCount that can be stored .*\$\.n"),
+    "a numpy number as state": (lambda _: KeyUpdate(RecordCount(np.int64(1))), "can be stored .*numpy"),
+    "a state that is too large": (lambda _: KeyUpdate(RecordCount(2**70)), "can be stored"),
+    "a timer at a fraction of a millisecond": (
+        lambda _: KeyUpdate(RecordCount(), timers=[Timer(30.5)]),
+        r"Timer\(at=30\.5",
+    ),
+    "a timer of an unknown clock": (
+        lambda _: KeyUpdate(RecordCount(), timers=[Timer(30, "evnt")]),
+        "clock must be event or",
+    ),
+    "a number for a timer": (
+        lambda _: KeyUpdate(RecordCount(), timers=[30]),
+        "its timers contain int, not only Timer",
+    ),
+    "a generator of timers": (
+        lambda _: KeyUpdate(RecordCount(), timers=(Timer(at) for at in (30, 40))),
         "timers are a generator, not a list",
     ),
-    "rows that are gone when looked at": (
-        lambda call: KeyUpdate(Seen(), (OutputRow({"n": read.time}) for read in call.records)),
+    "a generator of rows": (
+        lambda call: KeyUpdate(RecordCount(), (OutputRow({"n": read.time}) for read in call.records)),
         "rows are a generator, not a list",
     ),
-    "a dict for a row": (lambda _: KeyUpdate(Seen(), [{"n": 1}]), "not OutputRow with fields"),
+    "a dict for a row": (lambda _: KeyUpdate(RecordCount(), [{"n": 1}]), "not OutputRow with fields"),
     "a column that is not declared": (
-        lambda _: KeyUpdate(Seen(), [OutputRow({"m": 1})]),
+        lambda _: KeyUpdate(RecordCount(), [OutputRow({"m": 1})]),
         "rows have the undeclared fields m; declared: n, share, word, words",
     ),
     "a fraction for a whole number": (
-        lambda _: KeyUpdate(Seen(), [OutputRow({"n": 1.5})]),
+        lambda _: KeyUpdate(RecordCount(), [OutputRow({"n": 1.5})]),
         "column n .*1.5 is not a whole",
     ),
-    "a number for a text": (lambda _: KeyUpdate(Seen(), [OutputRow({"word": 1})]), "the column word"),
+    "a number for a text": (lambda _: KeyUpdate(RecordCount(), [OutputRow({"word": 1})]), "the column word"),
     "a text for a list": (
-        lambda _: KeyUpdate(Seen(), [OutputRow({"words": "ab"})]),
+        lambda _: KeyUpdate(RecordCount(), [OutputRow({"words": "ab"})]),
         "column words .*'ab' is not a list",
     ),
-    "a number beyond its column": (lambda _: KeyUpdate(Seen(), [OutputRow({"n": 2**70})]), "the column n"),
-    "an event time between milliseconds": (lambda _: KeyUpdate(Seen(), [OutputRow({}, 1.5)]), "event time 1.5"),
-    "an event time beyond all": (
-        lambda _: KeyUpdate(Seen(), [OutputRow({}, 2**63)]),
+    "a number beyond its column": (lambda _: KeyUpdate(RecordCount(), [OutputRow({"n": 2**70})]), "the column n"),
+    "an event time at a fraction of a millisecond": (
+        lambda _: KeyUpdate(RecordCount(), [OutputRow({}, 1.5)]),
+        "event time 1.5",
+    ),
+    "an event time out of range": (
+        lambda _: KeyUpdate(RecordCount(), [OutputRow({}, 2**63)]),
         "event time 9223372036854775808",
     ),
 }  # fmt: skip
 
 
-def told(answer: Found, folder: Path, order: ProcessingOrder = "arrival") -> list[Any]:
+def run_function(function: FunctionResult, folder: Path, order: ProcessingOrder = "arrival") -> list[Any]:
     """Run three batches: two with records of a key, and one with its timers."""
-    window = StatefulFunction(function_ref(answer, "1"), state_type(Seen), RETURNS, order=order)
+    window = StatefulFunction(function_ref(function, "1"), state_type(RecordCount), RETURNS, order=order)
     stage = Stage("stage", ("records",), window, (), key=("key",), sinks=(PaneLog("stage"),))
-    batches = [batch(0, 5, ("a", 1, 1)), batch(1, 10, ("a", 7, 1)), batch(2, 50)]
-    return engine(stage, batches, folder)
+    batches = [make_batch(0, 5, ("a", 1, 1)), make_batch(1, 10, ("a", 7, 1)), make_batch(2, 50)]
+    return run_engine(stage, batches, folder)
 
 
 @pytest.mark.parametrize("order", ["arrival", "event_time"])
-@pytest.mark.parametrize(("answer", "message"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize(("function", "message"), INVALID_RESULTS.values(), ids=INVALID_RESULTS)
 def test_an_invalid_result_raises_a_clear_error(
-    answer: Found, message: str, order: ProcessingOrder, tmp_path: Path
+    function: FunctionResult, message: str, order: ProcessingOrder, tmp_path: Path
 ) -> None:
     with pytest.raises(StatefulFunctionError, match=message):
-        told(answer, tmp_path, order)
+        run_function(function, tmp_path, order)
 
 
 def test_an_unreadable_state_fails_the_batch_that_returns_it(tmp_path: Path) -> None:
     calls: list[KeyContext[Any]] = []
 
-    def half(call: KeyContext[Any]) -> KeyUpdate[Any]:
+    def return_fraction(call: KeyContext[Any]) -> KeyUpdate[Any]:
         calls.append(call)
-        return KeyUpdate(Seen(0.5))
+        return KeyUpdate(RecordCount(0.5))
 
     with pytest.raises(StatefulFunctionError):
-        told(half, tmp_path)
+        run_function(return_fraction, tmp_path)
     assert len(calls) == 1
 
 
 def test_integers_may_be_floats_and_columns_may_be_omitted(tmp_path: Path) -> None:
     rows = [OutputRow({"n": 2.0, "share": 1}, np.int64(3)), OutputRow({"words": ("a", None), "word": None})]
-    first, *_ = told(lambda _: KeyUpdate(Seen(), rows), tmp_path)
+    first, *_ = run_function(lambda _: KeyUpdate(RecordCount(), rows), tmp_path)
     assert [row[1:6] for row in first] == [(2, 1.0, None, None, 3), (None, None, None, ("a", None), 1)]
 
 
-@pytest.mark.parametrize("wrong", [1.5, float("nan"), 2**70, "x"])
-def test_a_row_step_is_held_to_its_types(wrong: object) -> None:
-    step = RowFunctionStep(function_ref(lambda _: {"n": wrong}, "1"), (Column("n", "BIGINT"),))
+@pytest.mark.parametrize("value", [1.5, float("nan"), 2**70, "x"])
+def test_a_row_step_returns_its_declared_types(value: object) -> None:
+    step = RowFunctionStep(function_ref(lambda _: {"n": value}, "1"), (Column("n", "BIGINT"),))
     with pytest.raises(UserCodeError):
         map_rows(step, pa.table({"a": [1]}))
 
 
 def test_a_failing_arrow_step_over_panes_is_named() -> None:
-    step = ArrowStep(function_ref(cold, "1"))
-    with pytest.raises(UserCodeError, match=r"cold raised KeyError: .*celsius"):
+    step = ArrowStep(function_ref(read_missing_column, "1"))
+    with pytest.raises(UserCodeError, match=r"read_missing_column raised KeyError: .*celsius"):
         apply_steps([step], pa.table({"a": [1]}))
 
 
-def cold(table: pa.Table) -> pa.Table:
+def read_missing_column(table: pa.Table) -> pa.Table:
     """Read a column that does not exist."""
     return table.filter(table.column("celsius"))

@@ -11,55 +11,55 @@ from hypothesis import strategies as st
 from penstock.engine.operators.stateful.state_encoding import encode_state
 
 
-class Place(msgspec.Struct, frozen=True):
+class Visit(msgspec.Struct, frozen=True):
     """A part of a state that is not a dataclass."""
 
-    seen: dict[int, str] = {}
+    words: dict[int, str] = {}
     name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class EncodedState:
     """A state with all unordered containers."""
 
     by_time: dict[int, dict[int, int]] = field(default_factory=dict)
     by_word: dict[str, frozenset[str]] = field(default_factory=dict)
     days: frozenset[int] = frozenset()
-    places: tuple[Place, ...] = ()
+    visits: tuple[Visit, ...] = ()
 
 
 NUMBERS = st.integers(-(2**40), 2**40)
 WORDS = st.text(max_size=3)
-MEMORIES = st.builds(
-    Memory,
+STATES = st.builds(
+    EncodedState,
     by_time=st.dictionaries(NUMBERS, st.dictionaries(NUMBERS, NUMBERS, max_size=3), max_size=4),
     by_word=st.dictionaries(WORDS, st.frozensets(WORDS, max_size=3), max_size=3),
     days=st.frozensets(NUMBERS, max_size=5),
-    places=st.lists(st.builds(Place, seen=st.dictionaries(NUMBERS, WORDS, max_size=3), name=WORDS)).map(
+    visits=st.lists(st.builds(Visit, words=st.dictionaries(NUMBERS, WORDS, max_size=3), name=WORDS)).map(
         tuple
     ),
 )
 
 
-def turned(value: Any) -> Any:
+def reverse_order(value: Any) -> Any:
     """The same dictionary, with another insertion order."""
     return dict(reversed(value.items()))
 
 
-@given(MEMORIES)
-def test_a_state_round_trips(memory: Memory) -> None:
-    assert msgspec.msgpack.decode(encode_state(memory), type=Memory) == memory
+@given(STATES)
+def test_a_state_round_trips(state: EncodedState) -> None:
+    assert msgspec.msgpack.decode(encode_state(state), type=EncodedState) == state
 
 
-@given(MEMORIES)
-def test_bytes_do_not_depend_on_insertion_order(memory: Memory) -> None:
-    again = Memory(
-        turned({time: turned(counts) for time, counts in memory.by_time.items()}),
-        turned(memory.by_word),
-        frozenset(sorted(memory.days, reverse=True)),
-        tuple(Place(turned(place.seen), place.name) for place in memory.places),
+@given(STATES)
+def test_bytes_do_not_depend_on_insertion_order(state: EncodedState) -> None:
+    reordered = EncodedState(
+        reverse_order({time: reverse_order(counts) for time, counts in state.by_time.items()}),
+        reverse_order(state.by_word),
+        frozenset(sorted(state.days, reverse=True)),
+        tuple(Visit(reverse_order(visit.words), visit.name) for visit in state.visits),
     )
-    assert encode_state(again) == encode_state(memory)
+    assert encode_state(reordered) == encode_state(state)
 
 
 def test_a_value_without_encoding_raises() -> None:

@@ -4,7 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.pipelines.engine.operators.graph_evaluation import CLICKS, engine, graph_of, reference
+from tests.pipelines.engine.operators.graph_evaluation import (
+    CLICKS,
+    compile_plan_graph,
+    run_engine,
+    run_reference,
+)
 
 from penstock.conformance.reference import InputBatch, InputRecord
 from penstock.engine.aggregates.aggregate import Aggregate
@@ -25,32 +30,39 @@ from penstock.engine.windows.fixed import Fixed
 from penstock.engine.windows.same_windows import SameWindows
 
 
-def first(name: str, word: Aggregate) -> Stage:
+def make_upstream_stage(name: str, word: Aggregate) -> Stage:
     """Clicks by key, in windows of ten."""
-    of = (AggregateOutput("n", Count()), AggregateOutput("word", word))
-    retracting = {"accumulation": "retracting", "sinks": (PaneLog(name),)}
-    return Stage(name, ("clicks",), Fixed(10), of, key=("key",), **retracting)  # type: ignore[arg-type]
+    aggregates = (AggregateOutput("n", Count()), AggregateOutput("word", word))
+    options = {"accumulation": "retracting", "sinks": (PaneLog(name),)}
+    return Stage(name, ("clicks",), Fixed(10), aggregates, key=("key",), **options)  # type: ignore[arg-type]
 
 
-ONE, MANY = first("one", Max("word")), first("many", TopN("word", 2))
+SCALAR_STAGE, LIST_STAGE = (
+    make_upstream_stage("one", Max("word")),
+    make_upstream_stage("many", TopN("word", 2)),
+)
 """`word` is a string in the first, and a list in the second."""
 
 
-def plan_of(then: Stage) -> Plan:
+def make_plan(downstream_stage: Stage) -> Plan:
     """Both of them, and a stage that reads both."""
-    then = replace(then, accumulation="retracting", sinks=(PaneLog(then.name),))
-    return validate_plan(Plan("both", (CLICKS,), (ONE, MANY, then)))
+    downstream_stage = replace(
+        downstream_stage, accumulation="retracting", sinks=(PaneLog(downstream_stage.name),)
+    )
+    return validate_plan(Plan("both", (CLICKS,), (SCALAR_STAGE, LIST_STAGE, downstream_stage)))
 
 
-def joining(*columns: JoinColumn) -> Stage:
+def make_join(*columns: JoinColumn) -> Stage:
     """A join of both."""
     join = Join("inner", "one", "many", columns)
     sides = (("left", "one"), ("right", "many"))
-    of = tuple(AggregateOutput(side, JoinMembers(name, join.fields_from(name))) for side, name in sides)
-    return Stage("joined", ("one", "many"), SameWindows(), of, key=("key",), join=join)
+    aggregates = tuple(
+        AggregateOutput(side, JoinMembers(name, join.fields_from(name))) for side, name in sides
+    )
+    return Stage("joined", ("one", "many"), SameWindows(), aggregates, key=("key",), join=join)
 
 
-SUMMED = Stage(
+SUM_STAGE = Stage(
     "summed",
     ("one", "many"),
     SameWindows(),
@@ -66,27 +78,29 @@ BATCHES = [
 
 
 @pytest.mark.parametrize(
-    "then",
+    "downstream_stage",
     [
-        joining(JoinColumn("n", "many", "n"), JoinColumn("m", "one", "n")),
-        joining(JoinColumn("n", "one", "n"), JoinColumn("word", "one", "word")),
-        SUMMED,
+        make_join(JoinColumn("n", "many", "n"), JoinColumn("m", "one", "n")),
+        make_join(JoinColumn("n", "one", "n"), JoinColumn("word", "one", "word")),
+        SUM_STAGE,
     ],
 )
-def test_a_column_used_from_one_stage_may_have_any_type_in_the_other(tmp_path: Path, then: Stage) -> None:
-    plan = plan_of(then)
-    told = engine(plan, BATCHES, tmp_path)
-    assert told == reference(plan, BATCHES)
-    assert all(told[0].values())
+def test_a_column_used_from_one_stage_may_have_any_type_in_the_other(
+    tmp_path: Path, downstream_stage: Stage
+) -> None:
+    plan = make_plan(downstream_stage)
+    rows_by_batch = run_engine(plan, BATCHES, tmp_path)
+    assert rows_by_batch == run_reference(plan, BATCHES)
+    assert all(rows_by_batch[0].values())
 
 
 def test_a_column_used_from_both_must_be_renamed_first(tmp_path: Path) -> None:
-    both = joining(JoinColumn("word", "one", "word"), JoinColumn("best", "many", "word"))
+    conflicting = make_join(JoinColumn("word", "one", "word"), JoinColumn("best", "many", "word"))
     message = "then.word: it is list<.*> in many and string in one. .*as in "
     message += "many.then().select(other_word='word', ...)"
     with pytest.raises(DefinitionError, match=message.replace("(", "[(]").replace(")", "[)]")):
-        graph_of(plan_of(both))
-    renamed = joining(JoinColumn("best", "many", "other_word"), JoinColumn("word", "one", "word"))
+        compile_plan_graph(make_plan(conflicting))
+    renamed = make_join(JoinColumn("best", "many", "other_word"), JoinColumn("word", "one", "word"))
     select = InputSteps("many", (SelectStep((("key", "key"), ("n", "n"), ("other_word", "word"))),))
-    plan = plan_of(replace(renamed, input_steps=(select,)))
-    assert engine(plan, BATCHES, tmp_path) == reference(plan, BATCHES)
+    plan = make_plan(replace(renamed, input_steps=(select,)))
+    assert run_engine(plan, BATCHES, tmp_path) == run_reference(plan, BATCHES)

@@ -8,9 +8,20 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from tests.pipelines.engine.operators.stage_strategies import histories
-from tests.pipelines.engine.operators.stateful_stages import FORGOTTEN, KEYS, PROPERTY, batch, reference
-from tests.pipelines.engine.operators.test_order_windows_against_reference import engine
-from tests.pipelines.engine.operators.watch_functions import RETURNS, Tally, watch_all, watch_one
+from tests.pipelines.engine.operators.stateful_stages import (
+    KEYS,
+    TIMES_TO_LIVE,
+    make_batch,
+    property_settings,
+    run_reference,
+)
+from tests.pipelines.engine.operators.test_order_windows_against_reference import run_engine
+from tests.pipelines.engine.operators.watch_functions import (
+    RETURNS,
+    RecordTally,
+    watch_per_key,
+    watch_vectorized,
+)
 
 from penstock.conformance.reference import InputBatch
 from penstock.engine.definition.user_functions import function_ref
@@ -28,7 +39,7 @@ from penstock.engine.plan.stateful_function import StatefulFunction, state_colum
 from penstock.engine.sinks.pane_log import PaneLog
 
 
-def stage_of(
+def make_stage(
     function: Any,
     key: tuple[str, ...] = ("key",),
     forget_after: int | None = None,
@@ -36,72 +47,74 @@ def stage_of(
     vectorized: bool = True,
 ) -> Stage:
     """A stage with this function."""
-    remembering = StatefulFunction(
-        function_ref(function), state_type(Tally), RETURNS, forget_after, vectorized, clock=True
+    window = StatefulFunction(
+        function_ref(function), state_type(RecordTally), RETURNS, forget_after, vectorized, clock=True
     )
-    return Stage("watched", ("records",), remembering, (), key=key, sinks=(PaneLog("watched"),))
+    return Stage("watched", ("records",), window, (), key=key, sinks=(PaneLog("watched"),))
 
 
-@PROPERTY
-@given(key=KEYS, forget_after=FORGOTTEN, batches=histories())
+@property_settings
+@given(key=KEYS, forget_after=TIMES_TO_LIVE, batches=histories())
 def test_a_vectorized_call_equals_calls_per_key(
     tmp_path_factory: pytest.TempPathFactory,
     key: tuple[str, ...],
     forget_after: int | None,
     batches: list[InputBatch],
 ) -> None:
-    at_once = engine(stage_of(watch_all, key, forget_after), batches, tmp_path_factory.mktemp("at_once"))
-    one = stage_of(watch_one, key, forget_after, vectorized=False)
-    assert at_once == engine(one, batches, tmp_path_factory.mktemp("one"))
-    assert at_once == reference(stage_of(watch_all, key, forget_after), batches)
+    vectorized_rows = run_engine(
+        make_stage(watch_vectorized, key, forget_after), batches, tmp_path_factory.mktemp("vectorized")
+    )
+    stage = make_stage(watch_per_key, key, forget_after, vectorized=False)
+    assert vectorized_rows == run_engine(stage, batches, tmp_path_factory.mktemp("one"))
+    assert vectorized_rows == run_reference(make_stage(watch_vectorized, key, forget_after), batches)
 
 
 def test_a_function_is_called_once_for_all_keys_that_are_due(tmp_path: Path) -> None:
-    asked: list[list[str]] = []
+    keys_by_call: list[list[str]] = []
 
-    def counting(calls: KeyBatchContext) -> KeyBatchUpdate:
-        asked.append(sorted(calls.keys.column("key").to_pylist()))
-        answers = watch_all(calls)
-        return replace(answers, timers=answers.timers.slice(0, 0) if len(asked) > 1 else answers.timers)  # type: ignore[union-attr]
+    def count_calls(calls: KeyBatchContext) -> KeyBatchUpdate:
+        keys_by_call.append(sorted(calls.keys.column("key").to_pylist()))
+        update = watch_vectorized(calls)
+        return replace(update, timers=update.timers.slice(0, 0) if len(keys_by_call) > 1 else update.timers)  # type: ignore[union-attr]
 
     batches = [
-        batch(0, 0, ("a", 1, 1), ("b", 30, 5), ("c", 40, 1)),
-        batch(1, 8),
-        batch(2, 9),
-        batch(3, 9, ("c", 50, 1)),
+        make_batch(0, 0, ("a", 1, 1), ("b", 30, 5), ("c", 40, 1)),
+        make_batch(1, 8),
+        make_batch(2, 9),
+        make_batch(3, 9, ("c", 50, 1)),
     ]
-    engine(stage_of(counting), batches, tmp_path)
-    assert asked == [["a", "b", "c"], ["a", "b", "c"], ["c"]]
+    run_engine(make_stage(count_calls), batches, tmp_path)
+    assert keys_by_call == [["a", "b", "c"], ["a", "b", "c"], ["c"]]
 
 
-def without(name: str) -> Any:
-    return lambda calls: KeyBatchUpdate(watch_all(calls).states.drop_columns([name]))
+def drop_state_column(name: str) -> Any:
+    return lambda calls: KeyBatchUpdate(watch_vectorized(calls).states.drop_columns([name]))
 
 
-def of_rows(**columns: Any) -> Any:
-    return lambda calls: KeyBatchUpdate(watch_all(calls).states, pa.table(columns))
+def return_rows(**columns: Any) -> Any:
+    return lambda calls: KeyBatchUpdate(watch_vectorized(calls).states, pa.table(columns))
 
 
 def endless(calls: KeyBatchContext) -> KeyBatchUpdate:
     """Always set a timer that is due immediately."""
     due = pa.table([[0], [calls.watermark], ["event"], [""]], schema=TIMER_SCHEMA)
-    return KeyBatchUpdate(watch_all(calls).states, None, due)
+    return KeyBatchUpdate(watch_vectorized(calls).states, None, due)
 
 
-def sundial(calls: KeyBatchContext) -> KeyBatchUpdate:
+def set_unknown_clock(calls: KeyBatchContext) -> KeyBatchUpdate:
     """Set a timer with an unknown clock."""
     return KeyBatchUpdate(
-        watch_all(calls).states, None, pa.table({KEY_INDEX_COLUMN: [0], "at": [1], "clock": ["sun"]})
+        watch_vectorized(calls).states, None, pa.table({KEY_INDEX_COLUMN: [0], "at": [1], "clock": ["sun"]})
     )
 
 
-def by_clock(calls: KeyBatchContext) -> KeyBatchUpdate:
+def set_clock_timer(calls: KeyBatchContext) -> KeyBatchUpdate:
     """Set a clock timer."""
     due = pa.table([[0], [calls.batch_clock], ["processing"], [""]], schema=TIMER_SCHEMA)
-    return KeyBatchUpdate(watch_all(calls).states, None, due)
+    return KeyBatchUpdate(watch_vectorized(calls).states, None, due)
 
 
-def broken(calls: KeyBatchContext) -> KeyBatchUpdate:
+def raise_error(calls: KeyBatchContext) -> KeyBatchUpdate:
     raise ZeroDivisionError("of its own")
 
 
@@ -124,7 +137,7 @@ def broken(calls: KeyBatchContext) -> KeyBatchUpdate:
             StatefulFunctionError,
             r"its states are list, not a pyarrow\.Table",
         ),
-        (without("total"), StatefulFunctionError, "its states lack the columns total"),
+        (drop_state_column("total"), StatefulFunctionError, "its states lack the columns total"),
         (
             lambda calls: KeyBatchUpdate(calls.states, [{"_key": 0}]),
             StatefulFunctionError,
@@ -135,38 +148,38 @@ def broken(calls: KeyBatchContext) -> KeyBatchUpdate:
             StatefulFunctionError,
             "its states have the column total twice",
         ),
-        (of_rows(what=["x"]), StatefulFunctionError, "its rows lack the columns _key"),
+        (return_rows(what=["x"]), StatefulFunctionError, "its rows lack the columns _key"),
         (
-            of_rows(_key=[1]),
+            return_rows(_key=[1]),
             StatefulFunctionError,
             "its rows have keys 1 to 1, but it was called for keys 0 to 0",
         ),
         (
-            of_rows(_key=[0], sen=[1]),
+            return_rows(_key=[0], sen=[1]),
             StatefulFunctionError,
             "its rows have the unknown columns sen; allowed: _key, _at, what, seen, total",
         ),
-        (of_rows(_key=[0], seen=["many"]), StatefulFunctionError, "its rows do not fit the schema"),
-        (sundial, StatefulFunctionError, "the clock event or processing"),
-        (broken, UserCodeError, "broken raised ZeroDivisionError: of its own"),
+        (return_rows(_key=[0], seen=["many"]), StatefulFunctionError, "its rows do not fit the schema"),
+        (set_unknown_clock, StatefulFunctionError, "the clock event or processing"),
+        (raise_error, UserCodeError, "raise_error raised ZeroDivisionError: of its own"),
     ],
 )
 def test_a_vectorized_function_with_an_invalid_result_is_named(
     tmp_path: Path, function: Any, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        engine(stage_of(function), [batch(0, 0, ("a", 1, 1))], tmp_path)
+        run_engine(make_stage(function), [make_batch(0, 0, ("a", 1, 1))], tmp_path)
 
 
 @dataclass(frozen=True)
-class Deep:
+class NestedState:
     """A state that fits no columns."""
 
-    marks: dict[str, int]
+    counts: dict[str, int]
 
 
 @dataclass(frozen=True)
-class Wide:
+class StateOfEveryType:
     """A state with every column type."""
 
     number: int
@@ -179,21 +192,23 @@ class Wide:
 
 
 def test_the_fields_of_a_state_are_its_columns() -> None:
-    kinds = ["BIGINT", "DOUBLE", "STRING", "BOOLEAN", "BINARY", "ARRAY<STRING>", "ARRAY<BIGINT>"]
-    assert [column.type for column in state_columns(Wide)] == kinds
-    with pytest.raises(DefinitionError, match=r"stateful\.state\.marks: dict.* has no column type"):
-        StatefulFunction(function_ref(watch_all), state_type(Deep), RETURNS, vectorized=True)
+    column_types = ["BIGINT", "DOUBLE", "STRING", "BOOLEAN", "BINARY", "ARRAY<STRING>", "ARRAY<BIGINT>"]
+    assert [column.type for column in state_columns(StateOfEveryType)] == column_types
+    with pytest.raises(DefinitionError, match=r"stateful\.state\.counts: dict.* has no column type"):
+        StatefulFunction(function_ref(watch_vectorized), state_type(NestedState), RETURNS, vectorized=True)
 
 
 def test_vectorization_does_not_change_other_fingerprints() -> None:
-    plain = StatefulFunction(function_ref(watch_one, "1"), state_type(Tally), (Column("n", "BIGINT"),))
-    assert fingerprint(plain) != fingerprint(replace(plain, vectorized=True))
-    assert "vectorized" not in part_to_json(plain)
+    per_key = StatefulFunction(
+        function_ref(watch_per_key, "1"), state_type(RecordTally), (Column("n", "BIGINT"),)
+    )
+    assert fingerprint(per_key) != fingerprint(replace(per_key, vectorized=True))
+    assert "vectorized" not in part_to_json(per_key)
 
 
 def test_a_clock_timer_must_be_declared(tmp_path: Path) -> None:
-    stage = stage_of(by_clock)
+    stage = make_stage(set_clock_timer)
     assert isinstance(stage.window, StatefulFunction)
-    silent = replace(stage, window=replace(stage.window, clock=False))
-    with pytest.raises(StatefulFunctionError, match="by_clock: it set a processing-time timer"):
-        engine(silent, [batch(0, 0, ("a", 1, 1))], tmp_path)
+    undeclared = replace(stage, window=replace(stage.window, clock=False))
+    with pytest.raises(StatefulFunctionError, match="set_clock_timer: it set a processing-time timer"):
+        run_engine(undeclared, [make_batch(0, 0, ("a", 1, 1))], tmp_path)

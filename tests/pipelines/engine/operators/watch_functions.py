@@ -20,7 +20,7 @@ from penstock.engine.plan.sources import Column
 
 
 @dataclass(frozen=True)
-class Tally:
+class RecordTally:
     """The state of a key."""
 
     records: int = 0
@@ -31,93 +31,106 @@ class Tally:
 RETURNS = (Column("what", "STRING"), Column("seen", "BIGINT"), Column("total", "BIGINT"))
 
 
-def watch_one(call: KeyContext[Tally]) -> KeyUpdate[Tally]:
+def watch_per_key(call: KeyContext[RecordTally]) -> KeyUpdate[RecordTally]:
     """Report great values, silence after five of event time, and a clock timer after the first record.
 
     A key with a low total drops its state. A timer that sets itself again may be due immediately.
     """
-    tally, rows = call.state or Tally(), []
-    waiting = [timer for timer in call.pending_timers if timer.name != "quiet" or not call.records]
+    tally, rows = call.state or RecordTally(), []
+    timers = [timer for timer in call.pending_timers if timer.name != "quiet" or not call.records]
     for read in call.records:
         value = read.fields["value"] or 0
-        tally = Tally(tally.records + 1, tally.total + value, read.fields["word"])
+        tally = RecordTally(tally.records + 1, tally.total + value, read.fields["word"])
         if value > 3:
             rows.append(OutputRow({"what": "great", "seen": tally.records, "total": tally.total}, read.time))
     if call.records:
-        waiting.append(Timer(call.records[-1].time + 5, "event", "quiet"))
+        timers.append(Timer(call.records[-1].time + 5, "event", "quiet"))
         if call.state is None:
-            waiting.append(Timer(call.batch_clock + 4, "processing", "first"))
+            timers.append(Timer(call.batch_clock + 4, "processing", "first"))
     for timer in call.due_timers:
         what = f"{timer.name} {tally.word}"
         rows.append(OutputRow({"what": what, "seen": tally.records, "total": tally.total}))
-    waiting += [Timer(timer.at + 3, "event", "again") for timer in call.due_timers if timer.name == "quiet"]
-    return KeyUpdate(None if tally.total < -1 else tally, rows, waiting)
+    timers += [Timer(timer.at + 3, "event", "again") for timer in call.due_timers if timer.name == "quiet"]
+    return KeyUpdate(None if tally.total < -1 else tally, rows, timers)
 
 
-def watch_all(calls: KeyBatchContext) -> KeyBatchUpdate:
+def watch_vectorized(calls: KeyBatchContext) -> KeyBatchUpdate:
     """The same, vectorized."""
     count = calls.states.num_rows
-    before = {name: _numbers(calls.states, name) for name in ("records", "total")}
-    key, value = _numbers(calls.records, KEY_INDEX_COLUMN), _numbers(calls.records, "value")
-    begins = np.searchsorted(key, np.arange(count))
-    came = np.bincount(key, minlength=count)
+    before = {name: _to_integers(calls.states, name) for name in ("records", "total")}
+    key, value = _to_integers(calls.records, KEY_INDEX_COLUMN), _to_integers(calls.records, "value")
+    first_rows = np.searchsorted(key, np.arange(count))
+    record_counts = np.bincount(key, minlength=count)
     sums = np.append(0, np.cumsum(value))
-    seen = before["records"][key] + np.arange(len(key)) - begins[key] + 1
-    total = before["total"][key] + sums[1:] - sums[begins[key]]
-    great = value > 3
-    last = np.where(came > 0, begins + came - 1, -1)
+    seen = before["records"][key] + np.arange(len(key)) - first_rows[key] + 1
+    total = before["total"][key] + sums[1:] - sums[first_rows[key]]
+    is_great = value > 3
+    last_rows = np.where(record_counts > 0, first_rows + record_counts - 1, -1)
     after = {
-        "records": before["records"] + came,
-        "total": before["total"] + sums[begins + came] - sums[begins],
+        "records": before["records"] + record_counts,
+        "total": before["total"] + sums[first_rows + record_counts] - sums[first_rows],
     }
     words = pc.if_else(
-        pa.array(came > 0), _taken(calls.records.column("word"), last), calls.states.column("word")
+        pa.array(record_counts > 0),
+        _take_or_null(calls.records.column("word"), last_rows),
+        calls.states.column("word"),
     )
-    told = _numbers(calls.due_timers, KEY_INDEX_COLUMN)
+    due_keys = _to_integers(calls.due_timers, KEY_INDEX_COLUMN)
     names = calls.due_timers.column("name").to_pylist()
     word = words.to_pylist()
     rows = pa.table(
         {
-            KEY_INDEX_COLUMN: np.append(key[great], told),
+            KEY_INDEX_COLUMN: np.append(key[is_great], due_keys),
             ROW_TIME_COLUMN: pa.array(
-                [*_numbers(calls.records, "_time")[great].tolist(), *(None for _ in names)], pa.int64()
+                [*_to_integers(calls.records, "_time")[is_great].tolist(), *(None for _ in names)], pa.int64()
             ),
             "what": pa.array(
-                ["great"] * int(great.sum()) + [f"{n} {word[k]}" for n, k in zip(names, told, strict=True)],
+                ["great"] * int(is_great.sum())
+                + [f"{n} {word[k]}" for n, k in zip(names, due_keys, strict=True)],
                 pa.string(),
             ),
-            "seen": np.append(seen[great], after["records"][told]),
-            "total": np.append(total[great], after["total"][told]),
+            "seen": np.append(seen[is_great], after["records"][due_keys]),
+            "total": np.append(total[is_great], after["total"][due_keys]),
         }
     )
     states = pa.table({HAS_STATE_COLUMN: after["total"] >= -1, **after, "word": words})
-    return KeyBatchUpdate(states, rows, _timers(calls, came, last))
+    return KeyBatchUpdate(states, rows, _build_timers(calls, record_counts, last_rows))
 
 
-def _timers(calls: KeyBatchContext, came: Any, last: Any) -> pa.Table:
-    waiting = calls.pending_timers
-    ended = np.asarray(pc.equal(waiting.column("name"), "quiet")) & (
-        came[_numbers(waiting, KEY_INDEX_COLUMN)] > 0
+def _build_timers(calls: KeyBatchContext, record_counts: Any, last_rows: Any) -> pa.Table:
+    pending = calls.pending_timers
+    is_ended = np.asarray(pc.equal(pending.column("name"), "quiet")) & (
+        record_counts[_to_integers(pending, KEY_INDEX_COLUMN)] > 0
     )
-    times = _numbers(calls.records, "_time")
-    new = came > 0
-    first = new & ~np.asarray(calls.states.column(HAS_STATE_COLUMN))
-    quiet = calls.due_timers.filter(pc.equal(calls.due_timers.column("name"), "quiet"))
-    kinds = [
-        (np.flatnonzero(new), times[last[new]] + 5, "event", "quiet"),
-        (np.flatnonzero(first), np.full(int(first.sum()), calls.batch_clock + 4), "processing", "first"),
-        (_numbers(quiet, KEY_INDEX_COLUMN), _numbers(quiet, "at") + 3, "event", "again"),
+    times = _to_integers(calls.records, "_time")
+    has_records = record_counts > 0
+    is_first = has_records & ~np.asarray(calls.states.column(HAS_STATE_COLUMN))
+    quiet_timers = calls.due_timers.filter(pc.equal(calls.due_timers.column("name"), "quiet"))
+    timers_to_set = [
+        (np.flatnonzero(has_records), times[last_rows[has_records]] + 5, "event", "quiet"),
+        (
+            np.flatnonzero(is_first),
+            np.full(int(is_first.sum()), calls.batch_clock + 4),
+            "processing",
+            "first",
+        ),
+        (
+            _to_integers(quiet_timers, KEY_INDEX_COLUMN),
+            _to_integers(quiet_timers, "at") + 3,
+            "event",
+            "again",
+        ),
     ]
     tables = [
-        pa.table([k, at, [clock] * len(k), [name] * len(k)], schema=TIMER_SCHEMA)
-        for k, at, clock, name in kinds
+        pa.table([keys, at, [clock] * len(keys), [name] * len(keys)], schema=TIMER_SCHEMA)
+        for keys, at, clock, name in timers_to_set
     ]
-    return pa.concat_tables([waiting.filter(pa.array(~ended)), *tables])
+    return pa.concat_tables([pending.filter(pa.array(~is_ended)), *tables])
 
 
-def _numbers(table: pa.Table, name: str) -> Any:
+def _to_integers(table: pa.Table, name: str) -> Any:
     return np.asarray(table.column(name).fill_null(0)).astype(np.int64)
 
 
-def _taken(column: pa.ChunkedArray, places: Any) -> pa.ChunkedArray:
-    return column.take(pa.array(places, mask=places < 0))
+def _take_or_null(column: pa.ChunkedArray, positions: Any) -> pa.ChunkedArray:
+    return column.take(pa.array(positions, mask=positions < 0))

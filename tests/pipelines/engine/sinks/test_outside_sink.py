@@ -15,7 +15,14 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from tests.pipelines.engine.batch.stream_bench import Bench
-from tests.pipelines.engine.batch.test_crashes import PLAN, Fuse, Killed, history, of_time, run
+from tests.pipelines.engine.batch.test_crashes import (
+    PLAN,
+    KillSchedule,
+    SimulatedKill,
+    make_batches,
+    make_window_plan,
+    run_batches,
+)
 from tests.pipelines.engine.spark.test_live_stream import TEN_SECONDS, expect_windows, list_windows
 from tests.pipelines.engine.spark.test_live_stream import build_plan as bounded_plan
 from tests.pipelines.outside_kinds import SINKS, forget_kinds, install_entry_points, write_modules
@@ -202,13 +209,13 @@ def assert_content(bench: Bench) -> None:
     assert not list((bench.warehouse / "external").glob("*/*.parquet"))
 
 
-@pytest.mark.parametrize("plan", [PLAN, of_time(Sessions(8))], ids=["fixed", "sessions"])
+@pytest.mark.parametrize("plan", [PLAN, make_window_plan(Sessions(8))], ids=["fixed", "sessions"])
 @pytest.mark.parametrize("steps", [-1, 3, 9, 15, 21])
 def test_outside_sinks_hold_the_content_of_tables_of_the_same_stream(
     tmp_path: Path, plan: Plan, steps: int
 ) -> None:
     bench = Bench(outside_plan(plan), tmp_path / "bench")
-    run(bench, Fuse(steps))
+    run_batches(bench, KillSchedule(steps))
     removed = dict(
         remove_unneeded_files(
             bench.warehouse, [bench.folder / "stream"], HOUR_MS, now_ms() + 2 * HOUR_MS, dry_run=False
@@ -223,7 +230,7 @@ KILLED_PROCESS = """
 import os, signal, sys
 from pathlib import Path
 from tests.pipelines.engine.batch.stream_bench import Bench
-from tests.pipelines.engine.batch.test_crashes import Fuse, run
+from tests.pipelines.engine.batch.test_crashes import run_batches
 from tests.pipelines.engine.sinks.test_outside_sink import KILLED_BATCH, outside_plan
 
 target_name, step, folder = sys.argv[1:]
@@ -244,7 +251,7 @@ def apply(self, batch_id, rows, apply=target.apply):
     return applied
 
 setattr(target, step, {"commit": commit, "apply": apply}[step])
-run(Bench(outside_plan(), Path(folder)), Fuse(-1))
+run_batches(Bench(outside_plan(), Path(folder)))
 """
 
 
@@ -261,10 +268,10 @@ def test_a_batch_of_a_killed_process_is_applied_once(tmp_path: Path, target: str
     outcome = BatchJournal(tmp_path / "bench/stream/journal").read_last_outcome()
     assert outcome is not None
     assert outcome.batch_id == KILLED_BATCH
-    run(bench, Fuse(-1), history())
+    run_batches(bench, batches=make_batches())
     assert_content(bench)
-    undisturbed = Bench(PLAN, tmp_path / "calm")
-    run(undisturbed, Fuse(-1))
+    undisturbed = Bench(PLAN, tmp_path / "undisturbed")
+    run_batches(undisturbed)
     assert read_sqlite(bench) == undisturbed.rows("latest/stream")
 
 
@@ -273,17 +280,17 @@ class KilledTables(StreamTables):
 
     def commit(self, batch_id: int, changes: Mapping[str, TableChange], clock: int) -> None:
         if batch_id == KILLED_BATCH:
-            raise Killed
+            raise SimulatedKill
         super().commit(batch_id, changes, clock)
 
 
 def test_another_journal_writer_finishes_a_commit_once(tmp_path: Path) -> None:
     bench = Bench(outside_plan(), tmp_path / "bench")
-    engine = bench.open(tables=KilledTables)
-    for number, batch in enumerate(history()[:KILLED_BATCH]):
+    engine = bench.open(make_tables=KilledTables)
+    for number, batch in enumerate(make_batches()[:KILLED_BATCH]):
         bench.feed(engine, replace(batch, id=number))
-    with pytest.raises(Killed):
-        bench.feed(engine, replace(history()[KILLED_BATCH], id=KILLED_BATCH))
+    with pytest.raises(SimulatedKill):
+        bench.feed(engine, replace(make_batches()[KILLED_BATCH], id=KILLED_BATCH))
     outcome = BatchJournal(bench.folder / "stream/journal").read_last_outcome()
     assert outcome is not None
     before = read_sqlite(bench)

@@ -7,7 +7,13 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from tests.pipelines.engine.batch.stream_bench import Bench
-from tests.pipelines.engine.batch.test_crashes import IN_ORDER, PLAN, Fuse, history, plan_over, run
+from tests.pipelines.engine.batch.test_crashes import (
+    COUNT_WINDOW_STAGE,
+    PLAN,
+    make_batches,
+    plan_of_stage,
+    run_batches,
+)
 
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.host.control_reporter import to_batch_record
@@ -28,7 +34,7 @@ from penstock.stream import after_watermark, every, fixed
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
     window: Window = request.param
     stage = replace(
-        IN_ORDER,
+        COUNT_WINDOW_STAGE,
         window=window,
         trigger=after_watermark(early=every(4)),
         lateness=4,
@@ -36,8 +42,8 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
         final_pane="always",
         sinks=(PaneLog("stream"), LatestValues("stream"), FinalPanes("stream")),
     )
-    bench = Bench(plan_over(stage), tmp_path)
-    run(bench, Fuse(-1))
+    bench = Bench(plan_of_stage(stage), tmp_path)
+    run_batches(bench)
     return bench
 
 
@@ -66,10 +72,10 @@ def test_latest_values_are_the_inserts_without_the_retracted(bench: Bench) -> No
 def test_a_batch_reports_its_rows_per_table(tmp_path: Path, complete: bool) -> None:
     latest_sink = CompleteTableSink("stream") if complete else LatestValues("stream")
     sinks = (PaneLog("stream"), latest_sink, FinalPanes("stream"))
-    bench = Bench(plan_over(replace(PLAN.only_stage, final_pane="always", sinks=sinks)), tmp_path)
+    bench = Bench(plan_of_stage(replace(PLAN.only_stage, final_pane="always", sinks=sinks)), tmp_path)
     outcomes: list[BatchOutcome] = []
-    engine = bench.open(1, told=outcomes.append)
-    for number, batch in enumerate(history()):
+    engine = bench.open(1, report_outcome=outcomes.append)
+    for number, batch in enumerate(make_batches()):
         bench.feed(engine, replace(batch, id=number))
     panes = [(row["batch_id"], row["kind"], row["final"]) for row in bench.rows("panes/stream")]
     latest = latest_sink.path
@@ -93,7 +99,7 @@ def test_watermark_messages_are_not_counted_as_panes(tmp_path: Path) -> None:
 
 def test_quarantined_rows_name_the_stream_and_the_contract(tmp_path: Path) -> None:
     bench = Bench(PLAN, tmp_path)
-    run(bench, Fuse(-1))
+    run_batches(bench)
     (row,) = bench.rows("quarantine/records")
     assert (row["stream"], row["contract"]) == ("stream", contract_version(PLAN.sources[0]))
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pytest
-from tests.pipelines.engine.aggregates.typed_elements import Spread, SquareSum
+from tests.pipelines.engine.aggregates.typed_elements import SquareSum, ValueRange
 from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 from tests.pipelines.engine.spark.test_live_stream import query_duckdb, sum_accounts
 
@@ -81,7 +81,7 @@ AGGREGATES: dict[str, Aggregate] = {
     "cheapest": top(2, "price", largest=False),
     "steps_at": quantiles("steps", 0, 0.25, 0.5, 1),
     "heat_at": quantiles("heat", 0.5, 0.99),
-    "spread": combine(Spread(), "steps"),
+    "spread": combine(ValueRange(), "steps"),
     "squares": combine(SquareSum(), "steps"),
 }
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from tests.pipelines.engine.aggregates.typed_elements import FIELDS, aggregates_over, table_of
+from tests.pipelines.engine.aggregates.typed_elements import FIELDS, list_aggregates_over, make_element_table
 
 from penstock.conformance.reference.aggregates import compute_aggregate
 from penstock.conformance.reference.input_records import StageElement
@@ -70,7 +70,7 @@ def make_elements(count: int, seed: int) -> list[StageElement]:
 
 def to_frame(spark: "SparkSession", elements: list[StageElement]) -> "DataFrame":
     """Return elements as valid records of a batch."""
-    frame = spark.createDataFrame(table_of(elements))
+    frame = spark.createDataFrame(make_element_table(elements))
     return frame.selectExpr("*", "_time AS _watermark_time", *VALID_COLUMNS)
 
 
@@ -102,7 +102,8 @@ def compute_expected(aggregate: Aggregate, elements: list[StageElement]) -> dict
 @pytest.mark.parametrize("name", FIELDS.names)
 def test_partials_match_the_reference(spark: "SparkSession", name: str) -> None:
     outputs = tuple(
-        AggregateOutput(f"out_{number}", aggregate) for number, aggregate in enumerate(aggregates_over(name))
+        AggregateOutput(f"out_{number}", aggregate)
+        for number, aggregate in enumerate(list_aggregates_over(name))
     )
     stage = compile_stage(Stage("stage", ("records",), Fixed(SIZE), outputs), TYPES)
     elements = make_elements(300, seed=len(name))
@@ -116,7 +117,7 @@ def test_hashes_match_those_of_spark(spark: "SparkSession") -> None:
     wide = pa.array(
         [Decimal(10) ** 25 * sign for sign in (-1, 0, 1)] * 66 + [None, None], pa.decimal128(30, 2)
     )
-    table = table_of(elements).append_column("wide", wide)
+    table = make_element_table(elements).append_column("wide", wide)
     narrow = pc.cast(table.column("double"), pa.float32())
     table = table.append_column("narrow", narrow).append_column("bytes", table.column("word").cast("binary"))
     names = [*FIELDS.names, "wide", "narrow", "bytes"]
@@ -168,11 +169,11 @@ def test_spark_computes_partials_of_changes(spark: "SparkSession") -> None:
 
     elements = make_elements(120, seed=9)
     changes = [(element, 1) for element in elements] + [(element, -1) for element in elements[:50]]
-    frame = spark.createDataFrame(table_of([e for e, _ in changes], [w for _, w in changes]))
+    frame = spark.createDataFrame(make_element_table([e for e, _ in changes], [w for _, w in changes]))
     aggregates = [
         aggregate
         for name in FIELDS.names
-        for aggregate in aggregates_over(name)
+        for aggregate in list_aggregates_over(name)
         if not depends_on_order(aggregate)
     ]
     outputs = [AggregateOutput(f"out_{number}", aggregate) for number, aggregate in enumerate(aggregates)]

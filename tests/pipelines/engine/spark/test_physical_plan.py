@@ -76,7 +76,7 @@ def test_stages_over_the_same_records_share_one_job() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["fixed", "side by side", "two stages", "a join", "several outputs"])
+@pytest.mark.parametrize("name", ["fixed", "parallel stages", "two stages", "window join", "side outputs"])
 def test_the_number_of_tables_is_correct(name: str) -> None:
     plan = PLANS[name]
     tables = {

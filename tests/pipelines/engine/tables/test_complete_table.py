@@ -6,7 +6,11 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 from tests.pipelines.engine.batch.stream_bench import Bench
-from tests.pipelines.engine.batch.test_crashes import IN_ORDER, Fuse, plan_over, run
+from tests.pipelines.engine.batch.test_crashes import (
+    COUNT_WINDOW_STAGE,
+    plan_of_stage,
+    run_batches,
+)
 
 from penstock.engine.sinks.complete_result import CompleteTableSink
 from penstock.engine.sinks.latest_values import LatestValues
@@ -19,25 +23,25 @@ from penstock.stream import after_watermark, every, fixed
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
     window: Window = request.param
     stage = replace(
-        IN_ORDER,
+        COUNT_WINDOW_STAGE,
         window=window,
         trigger=after_watermark(early=every(4)),
         lateness=4,
         accumulation="retracting",
         sinks=(LatestValues("stream"), CompleteTableSink("stream")),
     )
-    done = Bench(plan_over(stage), tmp_path)
-    run(done, Fuse(-1))
-    return done
+    bench = Bench(plan_of_stage(stage), tmp_path)
+    run_batches(bench)
+    return bench
 
 
 def test_the_complete_result_is_in_one_file_at_every_version(bench: Bench) -> None:
-    whole = DeltaTable(bench.folder / "warehouse" / "complete" / "stream")
-    newest = whole.version()
-    assert newest > 2
-    for version in range(1, newest + 1):
-        whole.load_as_version(version)
-        assert len(whole.file_uris()) == 1
+    table = DeltaTable(bench.folder / "warehouse" / "complete" / "stream")
+    newest_version = table.version()
+    assert newest_version > 2
+    for version in range(1, newest_version + 1):
+        table.load_as_version(version)
+        assert len(table.file_uris()) == 1
 
 
 def test_the_table_has_the_latest_value_of_every_window(bench: Bench) -> None:
@@ -47,6 +51,6 @@ def test_the_table_has_the_latest_value_of_every_window(bench: Bench) -> None:
 
 def test_a_batch_that_is_committed_again_changes_nothing(bench: Bench) -> None:
     path = bench.folder / "warehouse" / "complete" / "stream"
-    before = DeltaTable(path).version()
+    version_before = DeltaTable(path).version()
     bench.open(epoch=2)
-    assert DeltaTable(path).version() == before
+    assert DeltaTable(path).version() == version_before

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from tests.pipelines.engine.batch import stream_bench
 from tests.pipelines.engine.batch.stream_bench import Bench
-from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse, run
+from tests.pipelines.engine.batch.test_crashes import PLANS, run_batches
 
 from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.batch.outcome import BatchOutcome
@@ -20,7 +20,7 @@ def run_bench(name: str, folder: Path) -> Bench:
     """Run a stream that stores its plan."""
     bench = Bench(PLANS[name], folder)
     store_plan(folder / "stream", bench.plan)
-    run(bench, Fuse(-1))
+    run_batches(bench)
     return bench
 
 
@@ -31,7 +31,7 @@ def read_last_outcome(bench: Bench) -> BatchOutcome:
 
 
 def check_schema(bench: Bench, last: BatchOutcome) -> None:
-    check_state_schema(bench.folder / "stream", bench.plan.name, bench.ready(), last)
+    check_state_schema(bench.folder / "stream", bench.plan.name, bench.compile_plan(), last)
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -57,7 +57,7 @@ def test_a_step_that_changes_a_column_type_requires_a_replay(
             tmp_path / "stream", bench.plan, read_last_outcome(bench), lambda last: check_schema(bench, last)
         )
     with pytest.raises(PlanChangedError, match="does not fit"):
-        migrate_state(tmp_path / "stream", bench.plan, bench.ready(), (), 2)
+        migrate_state(tmp_path / "stream", bench.plan, bench.compile_plan(), (), 2)
     assert read_stored_plan(tmp_path / "stream") == before
     monkeypatch.setitem(stream_bench.TYPES, "value", pa.int64())
     monkeypatch.setitem(stream_bench.TYPES, "key", pa.int64())
