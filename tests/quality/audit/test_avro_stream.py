@@ -33,4 +33,4 @@ def test_every_check_of_an_avro_stream_passes(
     assert "3 quarantined" in summaries["accounts"]
     scope = stream.scope(stream.folder)
     stored = {stream.topic: TopicSource(spark, stream.topic, BrokerAccess(broker.bootstrap))}
-    assert check_replayed_batches("results", scope, stored, FULL_SAMPLE).state == "passed"
+    assert check_replayed_batches(scope, stored, FULL_SAMPLE).state == "passed"

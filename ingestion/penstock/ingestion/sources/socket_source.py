@@ -1,7 +1,7 @@
 """The source `socket`: lines from a TCP server, such as `nc -lk 9999`."""
 
 import logging
-import select
+import selectors
 import socket
 from collections.abc import Iterator
 from typing import Any
@@ -70,10 +70,12 @@ class SocketSource(OneShotSource, SourceKind):
                 yield EMPTY_BATCH
 
     def _read_lines(self) -> Iterator[SourceBatch]:
-        with self._connect() as connection:
+        # Not select(): it refuses descriptors above 1023, which a process with many open files has.
+        with self._connect() as connection, selectors.DefaultSelector() as selector:
+            selector.register(connection, selectors.EVENT_READ)
             rest = b""
             while True:
-                if not select.select([connection], [], [], 0)[0]:
+                if not selector.select(timeout=0):
                     yield EMPTY_BATCH
                     continue
                 received = self._receive(connection)

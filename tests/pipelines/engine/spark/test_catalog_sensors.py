@@ -41,7 +41,10 @@ def test_card_travel_reports_fast_travel_in_event_time_order(spark: "SparkSessio
     cards = generate_payments()
     found = run_on_records(spark, "card_travel", cards[::-1], tmp_path, "panes/card_travel")
     expected = find_impossible_travel(cards)
-    assert query_duckdb("SELECT card, payment, after FROM found ORDER BY ALL", found=found) == expected
+    assert (
+        query_duckdb("SELECT card, payment, previous_payment FROM found ORDER BY ALL", found=found)
+        == expected
+    )
     assert len(expected) > 100
 
 
