@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
-START_MS, LINES, TOPIC = 1_767_603_600_000, 60, "socket-lines"
+START_MS, LINES, TOPIC = 1_767_603_600_000, 60, "socket-words"
 TEXTS = ("To be, or not to be:", "that is the question.", "", "Wört für Wört, to be")
 SIZE, SLIDE = 30_000, 10_000
 
