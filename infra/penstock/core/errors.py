@@ -2,6 +2,7 @@
 
 PenstockError
 ├── DurationError     a text is not a duration
+├── ReferenceImportError  a module:name cannot be imported
 ├── UnknownKindError  a name or module:name is no kind of window, source, ...
 ├── WaitTimeoutError  a condition did not become true before its deadline
 └── SecretError       a secret cannot be read
@@ -30,6 +31,12 @@ class DurationError(PenstockError):
         super().__init__(f"{problem}. {fix}.")
         self.problem = problem
         self.fix = fix
+
+
+class ReferenceImportError(PenstockError):
+    """A `module:name` that cannot be imported; the text is that of the import's own error."""
+
+    exit_code = 2
 
 
 class UnknownKindError(PenstockError):

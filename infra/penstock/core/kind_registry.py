@@ -4,12 +4,11 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from importlib.metadata import entry_points
-from pkgutil import iter_modules
 from typing import Any, Generic, TypeVar
 
-from penstock.core.errors import UnknownKindError
+from penstock.core.errors import ReferenceImportError, UnknownKindError
+from penstock.core.imports import import_package_modules, import_reference
 from penstock.core.names import explain_unknown_name, with_article
 
 _LOGGER = logging.getLogger(__name__)
@@ -61,10 +60,9 @@ class KindRegistry(Generic[Kind]):
         return self.kinds_by_name[name]
 
     def _import_kind(self, reference: str) -> Kind:
-        module, _, member = reference.partition(":")
         try:
-            candidate = getattr(import_module(module), member)
-        except (ImportError, AttributeError, ValueError) as error:
+            candidate = import_reference(reference)
+        except ReferenceImportError as error:
             raise UnknownKindError(
                 f"{self.noun} '{reference}' cannot be loaded: {error}. Write module:name, and check PYTHONPATH"
             ) from error
@@ -77,8 +75,7 @@ class KindRegistry(Generic[Kind]):
         return kind
 
     def _scan_package(self, package_name: str) -> Iterator[tuple[str, Kind]]:
-        for module_info in iter_modules(import_module(package_name).__path__):
-            module = import_module(f"{package_name}.{module_info.name}")
+        for module in import_package_modules(package_name):
             for member in vars(module).values():
                 if getattr(member, "__module__", None) == module.__name__ and (
                     name := self.name_kind(member)

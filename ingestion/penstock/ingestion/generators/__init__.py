@@ -4,9 +4,8 @@
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from importlib import import_module
-from pkgutil import iter_modules
 
+from penstock.core.imports import import_package_modules
 from penstock.ingestion.generators.generator import RecordGenerator, SendTimes, make_even_send_times
 from penstock.ingestion.generators.seeded_generator import SeededGenerator
 from penstock.ingestion.generators.sensors import SensorGenerator
@@ -15,8 +14,7 @@ __all__ = ["GENERATORS", "RecordGenerator", "SendTimes", "SensorGenerator", "mak
 
 
 def _discover_generators() -> Iterator[tuple[str, Callable[[int], RecordGenerator]]]:
-    for module_info in iter_modules(__path__):
-        module = import_module(f"{__name__}.{module_info.name}")
+    for module in import_package_modules(__name__):
         for member in vars(module).values():
             if isinstance(member, type) and issubclass(member, SeededGenerator) and member.kind:
                 yield member.topic, member

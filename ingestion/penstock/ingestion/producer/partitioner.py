@@ -6,11 +6,12 @@ Kafka Java clients, so a key that Spark or a console tool writes goes to the sam
 """
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 
 import numpy as np
 import numpy.typing as npt
 
+from penstock.core.errors import ReferenceImportError
+from penstock.core.imports import import_reference
 from penstock.ingestion.errors import PartitionerError
 
 RecordKey = bytes | None
@@ -27,10 +28,9 @@ def load_partitioner(name: str) -> Partitioner:
     """
     if name in (KEY_PARTITIONER, ROUND_ROBIN_PARTITIONER):
         return KeyPartitioner() if name == KEY_PARTITIONER else assign_round_robin
-    module, _, function = name.partition(":")
     try:
-        partition_function = getattr(import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as error:
+        partition_function = import_reference(name)
+    except ReferenceImportError as error:
         raise PartitionerError(
             f"'{name}' is not a partitioner: {error}. Use {KEY_PARTITIONER}, {ROUND_ROBIN_PARTITIONER}, or "
             "module:function for your own function of (key, sequence), which returns an integer."

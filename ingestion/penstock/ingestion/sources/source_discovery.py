@@ -1,7 +1,6 @@
 """Finds the kinds of sources, and opens a source by its name."""
 
 from collections.abc import Mapping
-from functools import cache
 from inspect import isabstract
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,6 @@ from penstock.ingestion.producer.record_format import RecordFormat
 from penstock.ingestion.sources.source import RecordSource
 from penstock.ingestion.sources.source_kind import SourceContext, SourceKind, SourceOption
 
-PACKAGES = ("penstock.ingestion.sources", "penstock.ingestion.generators")
-ENTRY_POINT_GROUP = "penstock.sources"
-
 
 def _name_source_kind(member: Any) -> str | None:
     return member.kind or None if _is_source_kind(member) else None
@@ -27,29 +23,26 @@ def _is_source_kind(member: Any) -> bool:
     return isinstance(member, type) and issubclass(member, SourceKind) and not isabstract(member)
 
 
-@cache
-def source_kinds() -> KindRegistry[type[SourceKind]]:
-    """Return the registry of the kinds of sources."""
-    return KindRegistry(
-        noun="source",
-        packages=PACKAGES,
-        entry_point_group=ENTRY_POINT_GROUP,
-        name_kind=_name_source_kind,
-        is_kind=_is_source_kind,
-        how_to_define="Derive the class from SourceKind, and define `kind` and `open`.",
-        list_command="penstock ingest --help",
-    )
+SOURCE_KINDS: KindRegistry[type[SourceKind]] = KindRegistry(
+    noun="source",
+    packages=("penstock.ingestion.sources", "penstock.ingestion.generators"),
+    entry_point_group="penstock.sources",
+    name_kind=_name_source_kind,
+    is_kind=_is_source_kind,
+    how_to_define="Derive the class from SourceKind, and define `kind` and `open`.",
+    list_command="penstock ingest --help",
+)
 
 
 def discover_source_kinds() -> Mapping[str, type[SourceKind]]:
     """Return the kinds of these packages and of installed entry points, by name."""
-    return source_kinds().kinds_by_name
+    return SOURCE_KINDS.kinds_by_name
 
 
 def find_source_kind(name: str) -> type[SourceKind]:
     """Return the kind with this name, or the class of a `module:Class`; raise SourceOptionsError otherwise."""
     try:
-        return source_kinds().find_kind(name)
+        return SOURCE_KINDS.find_kind(name)
     except UnknownKindError as error:
         raise SourceOptionsError(str(error)) from error
 

@@ -1,10 +1,11 @@
 """User code in a plan: referenced by name and fingerprint, never stored by value."""
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from penstock.core.errors import ReferenceImportError
+from penstock.core.imports import import_reference
 from penstock.engine.definition.code_hash import code_fingerprint
 from penstock.engine.errors import DefinitionError
 
@@ -120,12 +121,8 @@ def qualified_name(function: Callable[..., Any]) -> str:
 
 def import_by_name(name: str, location: str = "apply") -> Any:
     """Import `module:name`. Raises DefinitionError if it fails, as for lambdas and local functions."""
-    module, _, path = name.partition(":")
     try:
-        imported_object: Any = importlib.import_module(module)
-        for part in path.split("."):
-            imported_object = getattr(imported_object, part)
-    except (ImportError, AttributeError, ValueError, TypeError) as problem:
+        return import_reference(name)
+    except ReferenceImportError as problem:
         fix = "Define it at the top of a module, so that a stored plan can find it by name"
         raise DefinitionError(location, f"{name} cannot be imported ({problem})", fix) from problem
-    return imported_object

@@ -10,11 +10,9 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
-from importlib import import_module
-from importlib.util import find_spec
-from pkgutil import iter_modules
 from typing import Any
 
+from penstock.core.imports import import_package_modules
 from penstock.core.names import explain_unknown_name
 from penstock.engine.definition.user_functions import import_by_name, qualified_name
 from penstock.engine.errors import DefinitionError, PlanFormatError
@@ -93,15 +91,10 @@ def part_from_json(stored: Any) -> Any:
 @cache
 def list_plan_classes() -> Mapping[str, type[Any]]:
     """Return the parts of plans that the engine defines, by name."""
-    modules = [
-        import_module(f"{package}.{module_info.name}")
-        for package in PLAN_PACKAGES
-        if find_spec(package) is not None
-        for module_info in iter_modules(import_module(package).__path__)
-    ]
     return {
         name: part_class
-        for module in modules
+        for package in PLAN_PACKAGES
+        for module in import_package_modules(package)
         for name, part_class in vars(module).items()
         if isinstance(part_class, type)
         and is_dataclass(part_class)
