@@ -1,15 +1,8 @@
-"""Kinds of windows, triggers, aggregates and sinks outside of the source tree, and their installation.
+"""Windows, policies, triggers, aggregates and sinks outside of the source tree.
 
-Each constant is the text of a module. A test writes it to a folder, so that no file of the tree knows of it.
+Each constant is the text of a module that `tests.installed_kinds` writes to a folder.
+No file of the tree knows it.
 """
-
-import sys
-from pathlib import Path
-from typing import Any
-
-import pytest
-
-from penstock.core.kind_registry import KindRegistry
 
 WINDOW = '''
 """Windows for the shifts of a plant, which overlap while one shift hands over to the next."""
@@ -537,26 +530,3 @@ def compute_checksum(aggregate: Checksum, elements):
     values = non_null_values(aggregate.field, elements)
     return reduce(xor, values) if values else None
 '''
-
-
-def write_modules(folder: Path, monkeypatch: pytest.MonkeyPatch, **sources: str) -> None:
-    """Write modules to a folder and put it on the import path, as long as the test runs."""
-    for name, source in sources.items():
-        (folder / f"{name}.py").write_text(source, encoding="utf-8")
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    monkeypatch.syspath_prepend(folder)
-
-
-def install_entry_points(folder: Path, group: str, **references: str) -> None:
-    """Make a folder on the import path an installed distribution with these entry points."""
-    metadata = folder / "outside_kinds-1.0.dist-info"
-    metadata.mkdir(exist_ok=True)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: outside-kinds\nVersion: 1.0\n")
-    lines = "".join(f"{name} = {reference}\n" for name, reference in references.items())
-    with (metadata / "entry_points.txt").open("a", encoding="utf-8") as file:
-        file.write(f"[{group}]\n{lines}")
-
-
-def forget_kinds(registry: KindRegistry[Any]) -> None:
-    """Make a registry scan the packages and entry points again."""
-    registry.__dict__.pop("kinds_by_name", None)

@@ -2,13 +2,13 @@
 
 import dataclasses
 import json
-import sys
 import time
 from pathlib import Path
 from threading import Event
 
 import pytest
 from tests.ingestion.topic_reading import read_topic
+from tests.installed_kinds import forget_kinds, install_entry_points, write_modules
 
 from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.contracts import load_contract
@@ -18,12 +18,11 @@ from penstock.ingestion.generators import GENERATORS
 from penstock.ingestion.ledger import read_ledger_state
 from penstock.ingestion.producer import create_record_format
 from penstock.ingestion.sources.source_discovery import (
-    ENTRY_POINT_GROUP,
+    SOURCE_KINDS,
     discover_source_kinds,
     find_source_kind,
     list_source_options,
     open_source,
-    source_kinds,
 )
 from penstock.ingestion.topics import ensure_topics
 
@@ -59,9 +58,7 @@ class CounterSource(ReplayableSource, SourceKind):
 
 @pytest.fixture
 def user_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    (tmp_path / "user_sources.py").write_text(USER_SOURCE)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "user_sources", raising=False)
+    write_modules(tmp_path, monkeypatch, user_sources=USER_SOURCE)
     return "user_sources"
 
 
@@ -90,24 +87,17 @@ def test_a_source_outside_of_the_tree_is_ingested_and_resumed(
 
 
 def test_a_source_is_found_by_its_entry_point(user_module: str, tmp_path: Path):
-    install_entry_points(tmp_path, counter=f"{user_module}:CounterSource", broken="no_such_module:Source")
-    source_kinds.cache_clear()
+    install_entry_points(
+        tmp_path, "penstock.sources", counter=f"{user_module}:CounterSource", broken="no_such_module:Source"
+    )
+    forget_kinds(SOURCE_KINDS)
     try:
         assert find_source_kind("counter").summarize() == "Readings with ascending ids."
         assert "broken" not in discover_source_kinds()
         names = [option.name for option in list_source_options()]
         assert {"limit", "site", "path"} < set(names)
     finally:
-        source_kinds.cache_clear()
-
-
-def install_entry_points(folder: Path, **references: str) -> None:
-    """Write the metadata of an installed distribution with these entry points."""
-    metadata = folder / "own_sources-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: own-sources\nVersion: 1.0\n")
-    lines = "".join(f"{name} = {reference}\n" for name, reference in references.items())
-    (metadata / "entry_points.txt").write_text(f"[{ENTRY_POINT_GROUP}]\n{lines}")
+        forget_kinds(SOURCE_KINDS)
 
 
 def test_invalid_options_and_classes_are_refused_with_the_fix(user_module: str):

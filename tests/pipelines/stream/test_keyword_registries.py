@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.pipelines.outside_kinds import forget_kinds, install_entry_points, write_modules
+from tests.installed_kinds import forget_kinds, install_entry_points, write_modules
 
 from penstock import stream
 from penstock.core.kind_registry import KindRegistry

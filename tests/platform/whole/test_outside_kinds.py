@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.installed_kinds import install_entry_points
 from tests.pipelines import outside_kinds
 from tests.platform.whole.scratch_stack import PENSTOCK, ScratchStack, poll_until
 
@@ -148,7 +149,7 @@ def install_kinds(stack: ScratchStack) -> None:
     for name, source in modules.items():
         (folder / f"{name}.py").write_text(source, "utf-8")
     for group, references in ENTRY_POINTS.items():
-        outside_kinds.install_entry_points(folder, group, **references)
+        install_entry_points(folder, group, **references)
     stack.add_import_folder(folder)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.pipelines.outside_kinds import forget_kinds, install_entry_points, write_modules
+from tests.installed_kinds import installed_kinds
 from tests.quality.audit.recorded_stream import create_scope, run_stream
 
 from penstock.core.kafka_client import BrokerAccess
@@ -47,18 +47,18 @@ def check_trend(scope, topics, sample):
 
 @pytest.fixture
 def _outside_checks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    write_modules(tmp_path, monkeypatch, outside_checks=OUTSIDE_CHECKS)
-    install_entry_points(
+    modules = {"outside_checks": OUTSIDE_CHECKS}
+    with installed_kinds(
         tmp_path,
-        "penstock.audit_checks",
+        monkeypatch,
+        AUDIT_CHECKS,
+        modules,
         batch_sizes="outside_checks:check_batch_sizes",
         name="outside_checks:check_topic_name",
         trend="outside_checks:check_trend",
         limit="outside_checks:LIMIT",
-    )
-    forget_kinds(AUDIT_CHECKS)
-    yield
-    forget_kinds(AUDIT_CHECKS)
+    ):
+        yield
 
 
 CHECKS_OF_STREAM = (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
+from tests.installed_kinds import write_modules
 from tests.pipelines.engine.spark.stream_runner import send
 from tests.pipelines.engine.spark.test_live_stream import (
     TEN_SECONDS,
@@ -18,7 +19,7 @@ from tests.pipelines.engine.spark.test_live_stream import (
     make_readings,
 )
 from tests.pipelines.engine.spark.test_replay import ReplayRunner
-from tests.pipelines.outside_kinds import SINKS, write_modules
+from tests.pipelines.outside_kinds import SINKS
 from tests.quality.audit.audit_scopes import create_audit_scope
 
 from penstock.engine.errors import ReplayError

@@ -3,21 +3,15 @@
 import json
 import random
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
+from tests.installed_kinds import installed_kinds
 from tests.pipelines.engine.aggregates.typed_elements import FIELDS, compute_rows
-from tests.pipelines.outside_kinds import (
-    AGGREGATES,
-    AGGREGATES_REFERENCE,
-    forget_kinds,
-    install_entry_points,
-    write_modules,
-)
+from tests.pipelines.outside_kinds import AGGREGATES, AGGREGATES_REFERENCE
 
 from penstock import stream
 from penstock.conformance.reference import InputRecord, Pane, evaluate_bounded
@@ -48,22 +42,16 @@ SITES = ("a", "b", "c", None)
 
 @pytest.fixture(autouse=True)
 def _outside_aggregates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    write_modules(
+    modules = {"outside_aggregates": AGGREGATES, "outside_aggregates_reference": AGGREGATES_REFERENCE}
+    with installed_kinds(
         tmp_path,
         monkeypatch,
-        outside_aggregates=AGGREGATES,
-        outside_aggregates_reference=AGGREGATES_REFERENCE,
-    )
-    install_entry_points(
-        tmp_path,
-        "penstock.aggregates",
+        AGGREGATE_KEYWORDS,
+        modules,
         most_frequent="outside_aggregates:most_frequent",
         checksum="outside_aggregates:checksum",
-    )
-    import_module("outside_aggregates_reference")
-    forget_kinds(AGGREGATE_KEYWORDS)
-    yield
-    forget_kinds(AGGREGATE_KEYWORDS)
+    ):
+        yield
 
 
 def parse(**columns: str) -> stream.Pipeline:

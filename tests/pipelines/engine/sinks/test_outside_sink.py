@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.installed_kinds import installed_kinds
 from tests.pipelines.engine.batch.stream_bench import Bench
 from tests.pipelines.engine.batch.test_crashes import (
     PLAN,
@@ -25,7 +26,7 @@ from tests.pipelines.engine.batch.test_crashes import (
 )
 from tests.pipelines.engine.spark.test_live_stream import TEN_SECONDS, expect_windows, list_windows
 from tests.pipelines.engine.spark.test_live_stream import build_plan as bounded_plan
-from tests.pipelines.outside_kinds import SINKS, forget_kinds, install_entry_points, write_modules
+from tests.pipelines.outside_kinds import SINKS
 
 from penstock import stream
 from penstock.core.clock import now_ms
@@ -65,13 +66,16 @@ KILLED_BATCH = 3
 
 @pytest.fixture(autouse=True)
 def _outside_sinks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    write_modules(tmp_path, monkeypatch, outside_sinks=SINKS)
-    install_entry_points(
-        tmp_path, "penstock.sinks", sqlite="outside_sinks:sqlite", json_lines="outside_sinks:json_lines"
-    )
-    forget_kinds(SINK_KEYWORDS)
-    yield
-    forget_kinds(SINK_KEYWORDS)
+    modules = {"outside_sinks": SINKS}
+    with installed_kinds(
+        tmp_path,
+        monkeypatch,
+        SINK_KEYWORDS,
+        modules,
+        sqlite="outside_sinks:sqlite",
+        json_lines="outside_sinks:json_lines",
+    ):
+        yield
 
 
 def parse(*sinks: dict[str, Any], **changes: Any) -> stream.Pipeline:

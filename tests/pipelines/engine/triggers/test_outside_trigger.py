@@ -2,19 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from importlib import import_module
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.pipelines.outside_kinds import (
-    TRIGGER,
-    TRIGGER_REFERENCE,
-    forget_kinds,
-    install_entry_points,
-    write_modules,
-)
+from tests.installed_kinds import installed_kinds
+from tests.pipelines.outside_kinds import TRIGGER, TRIGGER_REFERENCE
 
 from penstock import stream
 from penstock.conformance import ReferenceEngine, run_cases
@@ -41,12 +35,11 @@ DOCUMENT: dict[str, Any] = {
 
 @pytest.fixture(autouse=True)
 def _outside_trigger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    write_modules(tmp_path, monkeypatch, outside_trigger=TRIGGER, outside_trigger_reference=TRIGGER_REFERENCE)
-    install_entry_points(tmp_path, "penstock.triggers", after_inactivity="outside_trigger:after_inactivity")
-    import_module("outside_trigger_reference")
-    forget_kinds(TRIGGER_KEYWORDS)
-    yield
-    forget_kinds(TRIGGER_KEYWORDS)
+    modules = {"outside_trigger": TRIGGER, "outside_trigger_reference": TRIGGER_REFERENCE}
+    with installed_kinds(
+        tmp_path, monkeypatch, TRIGGER_KEYWORDS, modules, after_inactivity="outside_trigger:after_inactivity"
+    ):
+        yield
 
 
 def parse(trigger: object) -> stream.Pipeline:

@@ -2,18 +2,12 @@
 
 import json
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.pipelines.outside_kinds import (
-    POLICY,
-    POLICY_REFERENCE,
-    forget_kinds,
-    install_entry_points,
-    write_modules,
-)
+from tests.installed_kinds import installed_kinds
+from tests.pipelines.outside_kinds import POLICY, POLICY_REFERENCE
 
 from penstock import stream
 from penstock.conformance import ReferenceEngine, run_cases
@@ -35,12 +29,9 @@ DOCUMENT: dict[str, Any] = {
 
 @pytest.fixture(autouse=True)
 def _outside_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    write_modules(tmp_path, monkeypatch, outside_policy=POLICY, outside_policy_reference=POLICY_REFERENCE)
-    install_entry_points(tmp_path, "penstock.policies", changes="outside_policy:changes")
-    import_module("outside_policy_reference")
-    forget_kinds(POLICY_KEYWORDS)
-    yield
-    forget_kinds(POLICY_KEYWORDS)
+    modules = {"outside_policy": POLICY, "outside_policy_reference": POLICY_REFERENCE}
+    with installed_kinds(tmp_path, monkeypatch, POLICY_KEYWORDS, modules, changes="outside_policy:changes"):
+        yield
 
 
 def parse(policy: object) -> stream.Pipeline:

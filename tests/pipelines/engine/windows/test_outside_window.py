@@ -2,19 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from tests.pipelines.outside_kinds import (
-    WINDOW,
-    WINDOW_REFERENCE,
-    forget_kinds,
-    install_entry_points,
-    write_modules,
-)
+from tests.installed_kinds import installed_kinds
+from tests.pipelines.outside_kinds import WINDOW, WINDOW_REFERENCE
 
 from penstock import stream
 from penstock.conformance import ReferenceEngine, run_cases
@@ -42,12 +36,9 @@ DOCUMENT: dict[str, Any] = {
 
 @pytest.fixture(autouse=True)
 def _outside_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    write_modules(tmp_path, monkeypatch, outside_window=WINDOW, outside_window_reference=WINDOW_REFERENCE)
-    install_entry_points(tmp_path, "penstock.windows", shifts="outside_window:shifts")
-    import_module("outside_window_reference")
-    forget_kinds(WINDOW_KEYWORDS)
-    yield
-    forget_kinds(WINDOW_KEYWORDS)
+    modules = {"outside_window": WINDOW, "outside_window_reference": WINDOW_REFERENCE}
+    with installed_kinds(tmp_path, monkeypatch, WINDOW_KEYWORDS, modules, shifts="outside_window:shifts"):
+        yield
 
 
 def parse(window: object) -> stream.Pipeline:
