@@ -23,7 +23,6 @@ from penstock.engine.plan.sources import (
     WatermarkStrategy,
 )
 from penstock.ingestion.contracts import Contract, list_contract_names, load_contract
-from penstock.ingestion.contracts.field_types import to_spark_type
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class TopicInput:
             fix = "Set read(..., event_time='...'), or event_time in the contract"
             raise DefinitionError("event_time", f"the contract of {contract.topic} has no event time", fix)
         columns = tuple(
-            Column(field.name, to_spark_type(field.parsed_type), field.required) for field in contract.fields
+            Column(field.name, field.parsed_type.spark_type, field.required) for field in contract.fields
         )
         tombstones = self.tombstone_rule(contract)
         if tombstones is not None:

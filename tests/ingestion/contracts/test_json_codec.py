@@ -8,7 +8,6 @@ from penstock.ingestion.contracts import (
     json_codec,
     load_contract,
 )
-from penstock.ingestion.contracts.field_types import to_spark_type
 from penstock.ingestion.errors import InvalidRecordError
 
 SENSORS_CONTRACT = load_contract("sensors")
@@ -59,4 +58,4 @@ def test_an_integer_beyond_its_type_is_refused():
     assert codec.encode(codec.decode(b'{"n":2147483647,"tags":["a"]}')) == b'{"n":2147483647,"tags":["a"]}'
     with pytest.raises(InvalidRecordError):
         codec.decode(b'{"n":2147483648}')
-    assert [to_spark_type(field.parsed_type) for field in contract.fields] == ["INT", "ARRAY<STRING>"]
+    assert [field.parsed_type.spark_type for field in contract.fields] == ["INT", "ARRAY<STRING>"]

@@ -21,7 +21,7 @@ from penstock.engine.spark.parse.avro import SchemaLookup, refuse_without_regist
 from penstock.engine.storage import StoragePath
 from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.contracts import Contract, load_contract
-from penstock.ingestion.contracts.field_types import RecordEncoding
+from penstock.ingestion.contracts.contract_modes import RecordEncoding
 from penstock.ingestion.feed import Feed, FeedLimits
 from penstock.ingestion.generators import SensorGenerator
 from penstock.ingestion.producer import create_record_format

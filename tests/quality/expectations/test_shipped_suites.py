@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from penstock.ingestion.contracts import list_contract_names, load_contract
-from penstock.ingestion.contracts.field_types import to_spark_type
 from penstock.ingestion.generators import GENERATORS, make_even_send_times
 from penstock.ingestion.sources.access_log import parse_access_log_line
 from penstock.ingestion.sources.flights import find_flights_file, load_departures
@@ -94,7 +93,7 @@ def test_the_gallery_pages_show_passed_expectations(table: str) -> None:
 def test_records_of_the_shipped_sources_meet_their_suites(spark: "SparkSession", topic: str) -> None:
     suite, contract = load_suite(f"topics/{topic}"), load_contract(topic)
     assert suite is not None
-    types = {field.name: to_spark_type(field.parsed_type).upper() for field in contract.fields}
+    types = {field.name: field.parsed_type.spark_type.upper() for field in contract.fields}
     counts = [
         f"count_if({compile_unexpected(expectation, types)}) AS {expectation.name}"
         for expectation in suite.expectations

@@ -6,7 +6,6 @@ import pytest
 
 from penstock.engine.plan.sources import Column
 from penstock.ingestion.contracts import list_contract_names, load_contract
-from penstock.ingestion.contracts.field_types import to_spark_type
 from penstock.pipelines import catalog
 from penstock.quality.errors import SuiteError
 from penstock.quality.expectations.gx_library import load_library
@@ -165,7 +164,7 @@ def test_every_shipped_suite_is_valid_and_has_a_subject() -> None:
             assert subject in tables
         else:
             contract = load_contract(suite.topic)
-            columns = tuple(Column(f.name, to_spark_type(f.parsed_type), f.required) for f in contract.fields)
+            columns = tuple(Column(f.name, f.parsed_type.spark_type, f.required) for f in contract.fields)
             assert [compile_row_check(expectation, columns).name for expectation in suite.expectations]
     topics = {subject.partition("/")[2] for subject in list_suites() if subject.startswith("topics/")}
     assert topics <= set(list_contract_names())

@@ -11,7 +11,7 @@ from penstock.ingestion.contracts.catalog import (
     read_contract,
 )
 from penstock.ingestion.contracts.contract import Contract, ContractField, TopicLayout
-from penstock.ingestion.contracts.field_types import CompatibilityMode, RecordEncoding
+from penstock.ingestion.contracts.contract_modes import CompatibilityMode, RecordEncoding
 from penstock.ingestion.contracts.json_codec import JsonCodec, json_codec
 from penstock.ingestion.contracts.record_types import record_type
 

@@ -6,20 +6,16 @@ field. It finds which records match their schema and where text fields are. It d
 fail the scan are decoded by fastavro, which also gives the reason.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from penstock.ingestion.contracts.contract import ContractField
-from penstock.ingestion.contracts.field_types import FieldType
 
+RowIndexes: TypeAlias = npt.NDArray[np.int64]
 _IntArray = npt.NDArray[np.int64]
-_FIXED_WIDTH_BYTES = {"float": 4, "double": 8}
-_INTEGER_RANGES = {
-    "int": (-(2**31), 2**31 - 1),
-    "timestamp": (-62_135_596_800_000, 253_402_300_799_999),
-}
 _MAX_VARINT_BYTES = 10
 
 
@@ -48,7 +44,7 @@ class AvroColumnScan:
 
     def key_texts(self, field: ContractField) -> list[bytes]:
         """Return a required field as Kafka key text; the text of an invalid record is empty."""
-        if field.type == "string":
+        if field.name in self._spans_by_field:
             starts, ends = (column.tolist() for column in self._spans_by_field[field.name])
             joined = self._bytes.tobytes()
             return [joined[start:end] for start, end in zip(starts, ends, strict=True)]
@@ -60,39 +56,32 @@ class AvroColumnScan:
             branch = self._scan_varint(rows)
             self._mark_invalid(rows[(branch != 0) & (branch != 1)])
             rows = rows[branch == 1]
-        self._scan_value(field.parsed_type, rows, field.name if field.required else None)
+        field.parsed_type.scan_avro(self, rows, field.name if field.required else None)
 
-    def _scan_value(self, field_type: FieldType, rows: _IntArray, name: str | None) -> None:
-        if field_type.item_type is not None:
-            self._scan_array(field_type.item_type, rows)
-        elif field_type.name == "string":
-            self._scan_text(rows, name)
-        elif field_type.name == "boolean":
-            self._mark_invalid(rows[self._bytes[self._cursors[rows]] > 1])
-            self._advance(rows, 1)
-        elif field_type.name in _FIXED_WIDTH_BYTES:
-            self._advance(rows, _FIXED_WIDTH_BYTES[field_type.name])
-        else:
-            self._scan_integer(field_type.name, rows, name)
+    def scan_boolean(self, rows: RowIndexes) -> None:
+        """Scan a byte that is 0 or 1."""
+        self._mark_invalid(rows[self._bytes[self._cursors[rows]] > 1])
+        self.skip_bytes(rows, 1)
 
-    def _scan_integer(self, type_name: str, rows: _IntArray, name: str | None) -> None:
+    def scan_integer(self, rows: RowIndexes, name: str | None, lowest: int, highest: int) -> None:
+        """Scan a varint in a range; record the values of a named field."""
         values = self._scan_varint(rows)
-        if type_name in _INTEGER_RANGES:
-            lowest, highest = _INTEGER_RANGES[type_name]
-            self._mark_invalid(rows[(values < lowest) | (values > highest)])
+        self._mark_invalid(rows[(values < lowest) | (values > highest)])
         if name is not None:
             self._integers_by_field[name] = values
 
-    def _scan_text(self, rows: _IntArray, name: str | None) -> None:
+    def scan_text(self, rows: RowIndexes, name: str | None) -> None:
+        """Scan a length and UTF-8 text; record the texts of a named field."""
         length = self._scan_varint(rows)
         start = self._cursors[rows]
-        self._advance(rows, length)
+        self.skip_bytes(rows, length)
         end = np.where(self._valid[rows], self._cursors[rows], start)
         self._text_spans.append((start, end))
         if name is not None:
             self._spans_by_field[name] = (start, end)
 
-    def _scan_array(self, item_type: FieldType, rows: _IntArray) -> None:
+    def scan_blocks(self, rows: RowIndexes, scan_item: Callable[[RowIndexes], None]) -> None:
+        """Scan blocks of items up to the empty block that ends them; `scan_item` scans one item of each row."""
         while rows.size:
             count = self._scan_varint(rows)
             rows_with_block_size = rows[count < 0]
@@ -101,7 +90,7 @@ class AvroColumnScan:
             rows, remaining = rows[has_items], np.abs(count[has_items])
             item_rows = rows
             while item_rows.size:
-                self._scan_value(item_type, item_rows, None)
+                scan_item(item_rows)
                 remaining = remaining - 1
                 is_unfinished = (remaining > 0) & self._valid[item_rows]
                 item_rows, remaining = item_rows[is_unfinished], remaining[is_unfinished]
@@ -120,13 +109,14 @@ class AvroColumnScan:
             width[unfinished] += 1
             unfinished = unfinished[byte >= 0x80]
         self._mark_invalid(rows[unfinished])
-        self._advance(rows, width)
+        self.skip_bytes(rows, width)
         decoded: _IntArray = (total >> np.uint64(1)).astype(np.int64) ^ -(total & np.uint64(1)).astype(
             np.int64
         )
         return decoded
 
-    def _advance(self, rows: _IntArray, step: _IntArray | int) -> None:
+    def skip_bytes(self, rows: RowIndexes, step: _IntArray | int) -> None:
+        """Move the cursors of rows by a number of bytes; mark rows that have fewer bytes as invalid."""
         start, end = self._cursors[rows], self._ends[rows]
         # Compare before adding: a length can be any 64-bit value.
         overruns = (np.asarray(step) < 0) | (np.asarray(step) > end - start)

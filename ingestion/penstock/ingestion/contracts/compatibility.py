@@ -6,29 +6,11 @@ optional, ignores unknown fields, and reads a narrower number as a wider one. Th
 fields, and reads a number type if every value of it is in the range of its own type.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from penstock.ingestion.contracts.contract import ContractField
-from penstock.ingestion.contracts.field_types import CompatibilityMode, FieldType, RecordEncoding, parse_type
-
-# For each encoding: written type -> other types that it can be read as.
-_FLOATING_TYPES = ("float", "double")
-_READABLE_AS: Mapping[RecordEncoding, Mapping[str, tuple[str, ...]]] = {
-    "avro": {
-        "int": ("long", "timestamp", *_FLOATING_TYPES),
-        "long": ("timestamp", *_FLOATING_TYPES),
-        "timestamp": ("long", *_FLOATING_TYPES),
-        "float": ("double",),
-    },
-    "json": {
-        "int": ("long", "timestamp", *_FLOATING_TYPES),
-        "long": _FLOATING_TYPES,
-        "timestamp": ("long", *_FLOATING_TYPES),
-        "float": ("double",),
-        "double": ("float",),
-    },
-}
+from penstock.ingestion.contracts.contract_modes import CompatibilityMode, RecordEncoding
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +57,7 @@ class _CompatibilityCheck:
             return CompatibilityViolation(
                 field.name, self.rule, f"{self.readers} require it, but {self.records} {gap}"
             )
-        if written_field is None or can_read(
-            parse_type(field.type), parse_type(written_field.type), self.encoding
-        ):
+        if written_field is None or field.parsed_type.can_read(written_field.parsed_type, self.encoding):
             return None
         return CompatibilityViolation(
             field.name,
@@ -105,12 +85,3 @@ def find_violations(
         )
         collected += forward.find_violations(old, new)
     return tuple(collected)
-
-
-def can_read(reader: FieldType, writer: FieldType, encoding: RecordEncoding) -> bool:
-    """Return whether every value of the writer's type can be read as the reader's type."""
-    if reader.item_type is not None and writer.item_type is not None:
-        return can_read(reader.item_type, writer.item_type, encoding)
-    if reader.item_type is not None or writer.item_type is not None:
-        return False
-    return reader.name == writer.name or reader.name in _READABLE_AS[encoding].get(writer.name, ())

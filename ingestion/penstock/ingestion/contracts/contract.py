@@ -3,13 +3,10 @@
 from dataclasses import dataclass, field
 
 from penstock.core.names import suggest_name
+from penstock.ingestion.contracts.contract_modes import CompatibilityMode, RecordEncoding
 from penstock.ingestion.contracts.contract_validation import validate_contract
-from penstock.ingestion.contracts.field_types import (
-    CompatibilityMode,
-    FieldType,
-    RecordEncoding,
-    parse_type,
-)
+from penstock.ingestion.contracts.field_types.field_type import FieldType
+from penstock.ingestion.contracts.field_types.type_discovery import parse_type
 from penstock.ingestion.errors import ContractError
 
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from keyword import iskeyword
 from typing import TYPE_CHECKING, get_args
 
-from penstock.ingestion.contracts.field_types import CompatibilityMode, RecordEncoding, parse_type
+from penstock.ingestion.contracts.contract_modes import CompatibilityMode, RecordEncoding
+from penstock.ingestion.contracts.field_types.type_discovery import parse_type
 from penstock.ingestion.errors import ContractError
 
 if TYPE_CHECKING:
@@ -78,8 +79,8 @@ def _find_role_problems(contract: "Contract") -> Iterator[str]:
     for role, name in roles.items():
         if not fields[name].required:
             yield f"has the optional field '{name}' as {role}. Make the field required"
-        if fields[name].parsed_type.item_type is not None:
-            yield f"has the array '{name}' as {role}. Use a scalar field"
+        if not fields[name].parsed_type.is_scalar:
+            yield f"has the {fields[name].parsed_type.keyword} '{name}' as {role}. Use a scalar field"
 
 
 def _find_layout_problems(layout: "TopicLayout", key: str | None) -> Iterator[str]:

@@ -7,19 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock.ingestion.contracts.contract import Contract, ContractField
-from penstock.ingestion.contracts.field_types import SCALAR_TYPES, FieldType, to_avro_type
+from penstock.ingestion.contracts.field_types.type_discovery import parse_avro_type, parse_json_schema
 from penstock.ingestion.errors import ContractError
 
 Schema = Mapping[str, Any]
-_JSON_TYPES = {
-    "string": "string",
-    "boolean": "boolean",
-    "int": "integer",
-    "long": "integer",
-    "float": "number",
-    "double": "number",
-    "timestamp": "integer",
-}
 
 
 def to_schema(contract: Contract) -> Schema:
@@ -34,7 +25,7 @@ def parse_schema_fields(schema: Schema) -> tuple[ContractField, ...]:
     if schema.get("type") == "object":
         required = set(schema.get("required", ()))
         return tuple(
-            ContractField(name, _parse_json_type(item), item.get("description", ""), name in required)
+            ContractField(name, str(parse_json_schema(item)), item.get("description", ""), name in required)
             for name, item in schema["properties"].items()
         )
     raise ContractError(
@@ -66,11 +57,7 @@ def to_json_schema(contract: Contract) -> Schema:
         "description": contract.doc,
         "type": "object",
         "properties": {
-            item.name: {
-                **_to_json_type(item.parsed_type, optional=not item.required),
-                "description": item.doc,
-            }
-            for item in contract.fields
+            item.name: {**_to_json_type(item), "description": item.doc} for item in contract.fields
         },
         "required": [item.name for item in contract.fields if item.required],
         "additionalProperties": False,
@@ -78,7 +65,7 @@ def to_json_schema(contract: Contract) -> Schema:
 
 
 def _to_avro_field(item: ContractField) -> dict[str, Any]:
-    kind = to_avro_type(item.parsed_type)
+    kind = item.parsed_type.avro_type
     if item.required:
         return {"name": item.name, "type": kind, "doc": item.doc}
     return {"name": item.name, "type": ["null", kind], "doc": item.doc, "default": None}
@@ -88,45 +75,9 @@ def _parse_avro_field(item: Schema) -> ContractField:
     kind, required = item["type"], True
     if isinstance(kind, list):
         kind, required = next(member for member in kind if member != "null"), False
-    return ContractField(item["name"], _parse_avro_type(kind), item.get("doc", ""), required)
+    return ContractField(item["name"], str(parse_avro_type(kind)), item.get("doc", ""), required)
 
 
-def _parse_avro_type(kind: Any) -> str:
-    if isinstance(kind, Mapping) and kind.get("type") == "array":
-        return f"array<{_parse_avro_type(kind['items'])}>"
-    if isinstance(kind, Mapping):
-        kind = kind.get("type")
-    if kind not in SCALAR_TYPES:
-        raise ContractError(
-            f"Avro type {kind!r} has no contract type. Supported: {', '.join(SCALAR_TYPES)}, and arrays."
-        )
-    return str(kind)
-
-
-def _to_json_type(field_type: FieldType, *, optional: bool = False) -> dict[str, Any]:
-    if field_type.item_type is not None:
-        return {
-            "type": ["array", "null"] if optional else "array",
-            "items": _to_json_type(field_type.item_type),
-        }
-    name = _JSON_TYPES[field_type.name]
-    return {"type": [name, "null"] if optional else name, "format": field_type.name}
-
-
-def _parse_json_type(item: Schema) -> str:
-    if "items" in item:
-        return f"array<{_parse_json_type(item['items'])}>"
-    if item.get("format") in SCALAR_TYPES:
-        return str(item["format"])
-    json_types = item.get("type")
-    name = (
-        next((kind for kind in json_types if kind != "null"), None)
-        if isinstance(json_types, list)
-        else json_types
-    )
-    types_by_json_name = {"string": "string", "boolean": "boolean", "integer": "long", "number": "double"}
-    if name not in types_by_json_name:
-        raise ContractError(
-            f"JSON type {name!r} has no contract type. Supported: {', '.join(types_by_json_name)}, and arrays."
-        )
-    return types_by_json_name[str(name)]
+def _to_json_type(item: ContractField) -> Schema:
+    schema = item.parsed_type.json_schema
+    return schema if item.required else {**schema, "type": [schema["type"], "null"]}

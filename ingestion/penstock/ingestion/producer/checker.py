@@ -77,10 +77,8 @@ def make_key_function(contract: Contract) -> Callable[[msgspec.Struct], bytes | 
     if contract.key is None:
         return lambda _record: None
     get_key_field = attrgetter(contract.key)
-    if contract.get_field(contract.key).type == "string":
-        get_key_text: Callable[[msgspec.Struct], str] = get_key_field
-        return lambda record: get_key_text(record).encode()
-    return lambda record: str(get_key_field(record)).encode()
+    to_key_text = contract.get_field(contract.key).parsed_type.to_key_text
+    return lambda record: to_key_text(get_key_field(record)).encode()
 
 
 EncodeRecord = Callable[[msgspec.Struct], bytes]

@@ -1,21 +1,17 @@
 """Converts rows of files to records of a contract."""
 
-import math
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import msgspec
 
 from penstock.ingestion.contracts import Contract, record_type
-from penstock.ingestion.contracts.field_types import FieldType
 from penstock.ingestion.contracts.json_codec import classify_decode_error
 from penstock.ingestion.errors import InvalidRecordError
 from penstock.ingestion.producer.batch import SourceBatch
 from penstock.ingestion.producer.checker import EncodeRecord, RecordSizeLimit, make_key_function
 
 RawRow = Mapping[str, Any]
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class RowReader:
@@ -30,12 +26,7 @@ class RowReader:
         self._find_key = make_key_function(contract)
         self._size_limit = RecordSizeLimit(contract)
         self._optional_fields = {field.name for field in contract.fields if not field.required}
-        self._timestamp_fields = {field.name for field in contract.fields if field.type == "timestamp"}
-        self._float_fields = [
-            field.name
-            for field in contract.fields
-            if _innermost_type(field.parsed_type) in ("float", "double")
-        ]
+        self._types = {field.name: field.parsed_type for field in contract.fields}
 
     def make_batch(
         self, rows: Sequence[RawRow | InvalidRecordError], originals: Sequence[bytes], position: Any
@@ -61,7 +52,7 @@ class RowReader:
         if isinstance(row, InvalidRecordError):
             raise row
         present = {
-            name: self._normalize_value(name, value)
+            name: self._types[name].normalize_row_value(value) if name in self._types else value
             for name, value in row.items()
             if self._is_present(name, value)
         }
@@ -75,45 +66,12 @@ class RowReader:
     def _is_present(self, name: str, value: Any) -> bool:
         return value is not None and not (value == "" and name in self._optional_fields)
 
-    def _normalize_value(self, name: str, value: Any) -> Any:
-        if isinstance(value, str):
-            return _parse_time_ms(value) if name in self._timestamp_fields else value
-        if isinstance(value, date):
-            return _to_epoch_ms(value)
-        return value
-
     def _check_floats(self, record: msgspec.Struct) -> None:
         """Handle NaN and infinity, which JSON cannot represent: they would be null in the topic."""
-        for name in self._float_fields:
+        for name, field_type in self._types.items():
             value = getattr(record, name)
-            if value is None or _is_finite(value):
+            if value is None or field_type.is_finite(value):
                 continue
             if name not in self._optional_fields or value == value:
                 raise InvalidRecordError("wrong type", f"`{value}` is not a finite number, in {name}")
             setattr(record, name, None)
-
-
-def _innermost_type(field_type: FieldType) -> str:
-    return field_type.name if field_type.item_type is None else _innermost_type(field_type.item_type)
-
-
-def _is_finite(value: Any) -> bool:
-    return all(map(_is_finite, value)) if isinstance(value, list) else math.isfinite(value)
-
-
-def _parse_time_ms(text: str) -> Any:
-    """Return the milliseconds of an ISO 8601 time; return other text unchanged, for validation."""
-    if text.isdecimal():
-        return text
-    try:
-        return _to_epoch_ms(datetime.fromisoformat(text))
-    except ValueError:
-        return text
-
-
-def _to_epoch_ms(value: date) -> int:
-    """Return the milliseconds of a time, or of the start of a day; UTC if it has no time zone."""
-    if not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
-    since_epoch = value.replace(tzinfo=value.tzinfo or UTC) - _EPOCH
-    return round(since_epoch / timedelta(milliseconds=1))

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.definition.predicates import quote_column, sql_literal
-from penstock.engine.plan.sources import Column, PlanSource, Tombstones, TopicOrigin
+from penstock.engine.plan.sources import PlanSource, Tombstones, TopicOrigin
 from penstock.engine.spark.parse.tombstones import tombstone_field_sql
 from penstock.ingestion.contracts import ContractField
-from penstock.ingestion.contracts.field_types import parse_spark_type, parse_type, to_avro_type
+from penstock.ingestion.contracts.field_types.type_discovery import parse_spark_type
 from penstock.ingestion.contracts.schemas import avro_record_name
 from penstock.ingestion.errors import RegistryError
 from penstock.ingestion.registry import ReadableSchemas
@@ -54,7 +54,7 @@ def load_writer_schemas(sources: Sequence[PlanSource], schema_lookup: SchemaLook
 def contract_fields(source: PlanSource) -> list[ContractField]:
     """Return the fields of an input as fields of a contract."""
     return [
-        ContractField(column.name, parse_spark_type(column.type), "", column.required)
+        ContractField(column.name, str(parse_spark_type(column.type)), "", column.required)
         for column in source.columns
     ]
 
@@ -87,7 +87,11 @@ def unreadable_clauses(source: PlanSource, record_column: str) -> str:
     invalid_texts = [
         condition
         for column in source.columns
-        if (condition := _invalid_utf8_sql(f"{record_column}.{quote_column(column.name)}", column.type))
+        if (
+            condition := parse_spark_type(column.type).invalid_text_sql(
+                f"{record_column}.{quote_column(column.name)}"
+            )
+        )
     ]
     malformed = [
         f"{record_column}.{_END_FIELD} IS NULL",
@@ -116,7 +120,7 @@ def refuse_unknown_schemas(raw: "DataFrame", writer_schemas: WriterSchemas) -> N
 def _reader_schema(source: PlanSource) -> dict[str, Any]:
     """Return the schema of an input: every field may be null, so that a missing field is reported by name."""
     fields = [
-        {"name": column.name, "type": ["null", _column_avro_type(column)], "default": None}
+        {"name": column.name, "type": ["null", parse_spark_type(column.type).avro_type], "default": None}
         for column in source.columns
     ]
     return {
@@ -125,10 +129,6 @@ def _reader_schema(source: PlanSource) -> dict[str, Any]:
         "namespace": "penstock",
         "fields": fields,
     }
-
-
-def _column_avro_type(column: Column) -> object:
-    return to_avro_type(parse_type(parse_spark_type(column.type)))
 
 
 def _schema_with_mark_sql(schema: Mapping[str, Any], *, optional: bool) -> str:
@@ -150,16 +150,3 @@ def _tombstone_record_sql(source: PlanSource, tombstones: Tombstones) -> str:
         for column in source.columns
     ]
     return f"named_struct({', '.join(fields)}, '{_END_FIELD}', X'{_END_MARK.hex()}')"
-
-
-def _invalid_utf8_sql(column: str, column_type: str, depth: int = 0) -> str:
-    """Return SQL that is true for text that is not UTF-8, which Avro does not check and readers fail on."""
-    column_type = column_type.upper()
-    if column_type == "STRING":
-        return f"NOT is_valid_utf8({column})"
-    if not column_type.startswith("ARRAY<"):
-        return ""
-    element_sql = _invalid_utf8_sql(
-        f"x{depth}", column_type.removeprefix("ARRAY<").removesuffix(">"), depth + 1
-    )
-    return f"exists({column}, x{depth} -> {element_sql})" if element_sql else ""

@@ -1,0 +1,123 @@
+"""Arrays."""
+
+import re
+from dataclasses import dataclass
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, Self
+
+from penstock.ingestion.contracts.contract_modes import RecordEncoding
+from penstock.ingestion.contracts.field_types.field_type import FieldType, JsonSchema, ParseType
+from penstock.ingestion.errors import ContractError
+
+if TYPE_CHECKING:
+    from penstock.ingestion.contracts.avro_columns import AvroColumnScan, RowIndexes
+
+_SPARK_ARRAY_PATTERN = re.compile(r"ARRAY\s*<(.+)>", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType(FieldType):
+    """A list of values of one type. No item is null."""
+
+    item_type: FieldType
+
+    keyword = "array"
+    syntax = "array<TYPE>"
+
+    def __str__(self) -> str:
+        return f"array<{self.item_type}>"
+
+    @classmethod
+    def from_arguments(cls, arguments: str | None, parse: ParseType) -> Self:
+        """Return the array of the type in its brackets."""
+        if not arguments:
+            raise ContractError(
+                "Type array needs the type of its items. Write array<TYPE>, as in array<string>."
+            )
+        return cls(parse(arguments))
+
+    @property
+    def is_scalar(self) -> bool:
+        """An array has items."""
+        return False
+
+    @property
+    def annotation(self) -> Any:
+        """A list."""
+        return GenericAlias(list, (self.item_type.annotation,))
+
+    def is_finite(self, value: Any) -> bool:
+        """Return whether all items are finite."""
+        return all(map(self.item_type.is_finite, value))
+
+    @property
+    def spark_type(self) -> str:
+        """An array of the items' stored type."""
+        return f"ARRAY<{self.item_type.spark_type}>"
+
+    @classmethod
+    def from_spark_type(cls, text: str, parse: ParseType) -> Self | None:
+        """Return the array for an array of Spark."""
+        match = _SPARK_ARRAY_PATTERN.fullmatch(text)
+        return cls(parse(match[1])) if match else None
+
+    @property
+    def json_ddl(self) -> str:
+        """An array of what `from_json` reads for an item."""
+        return f"ARRAY<{self.item_type.json_ddl}>"
+
+    def value_sql(self, column: str) -> str:
+        """Return SQL that converts each item."""
+        item = self._item_variable
+        item_sql = self.item_type.value_sql(item)
+        return column if item_sql == item else f"transform({column}, {item} -> {item_sql})"
+
+    def proof_sql(self, column: str) -> str | None:
+        """Return SQL for the proof of each item; a null item is not accepted."""
+        item = self._item_variable
+        item_proof = self.item_type.proof_sql(item)
+        condition = f"{item} IS NOT NULL" + (f" AND {item_proof}" if item_proof else "")
+        return f"forall({column}, {item} -> {condition})"
+
+    @property
+    def avro_type(self) -> object:
+        """An array of the items' type in Avro."""
+        return {"type": "array", "items": self.item_type.avro_type}
+
+    @classmethod
+    def from_avro_type(cls, avro_type: Any, parse: ParseType) -> Self | None:
+        """Return the array for an array of Avro."""
+        is_array = isinstance(avro_type, dict) and avro_type.get("type") == "array"
+        return cls(parse(avro_type["items"])) if is_array else None
+
+    def scan_avro(self, scan: "AvroColumnScan", rows: "RowIndexes", _name: str | None) -> None:
+        """Scan blocks of items."""
+        scan.scan_blocks(rows, lambda item_rows: self.item_type.scan_avro(scan, item_rows, None))
+
+    def invalid_text_sql(self, column: str) -> str | None:
+        """Return SQL that is true if an item has invalid text."""
+        item = self._item_variable
+        item_sql = self.item_type.invalid_text_sql(item)
+        return f"exists({column}, {item} -> {item_sql})" if item_sql else None
+
+    @property
+    def json_schema(self) -> JsonSchema:
+        """A JSON array."""
+        return {"type": "array", "items": self.item_type.json_schema}
+
+    @classmethod
+    def from_json_schema(cls, schema: JsonSchema, parse: ParseType) -> Self | None:
+        """Return the array for a JSON array."""
+        return cls(parse(schema["items"])) if "items" in schema else None
+
+    def can_read(self, writer: FieldType, encoding: RecordEncoding) -> bool:
+        """Return whether the items of the writer can be read."""
+        return isinstance(writer, ArrayType) and self.item_type.can_read(writer.item_type, encoding)
+
+    @property
+    def _item_variable(self) -> str:
+        """The variable of an item in SQL, different from those of arrays inside of this one."""
+        depth, item_type = 0, self.item_type
+        while isinstance(item_type, ArrayType):
+            depth, item_type = depth + 1, item_type.item_type
+        return f"x{depth}"

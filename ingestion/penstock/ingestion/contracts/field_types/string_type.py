@@ -1,0 +1,33 @@
+"""Text."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from penstock.ingestion.contracts.field_types.plain_type import PlainType
+
+if TYPE_CHECKING:
+    from penstock.ingestion.contracts.avro_columns import AvroColumnScan, RowIndexes
+
+
+@dataclass(frozen=True, slots=True)
+class StringType(PlainType):
+    """Text of any length, in UTF-8."""
+
+    keyword = "string"
+    spark_name = "STRING"
+    avro_name = "string"
+    json_name = "string"
+    reads_plain_json = True
+
+    @property
+    def annotation(self) -> Any:
+        """Text."""
+        return str
+
+    def scan_avro(self, scan: "AvroColumnScan", rows: "RowIndexes", name: str | None) -> None:
+        """Scan a length and that many bytes."""
+        scan.scan_text(rows, name)
+
+    def invalid_text_sql(self, column: str) -> str | None:
+        """Return SQL that is true if a value is not UTF-8, which Avro does not check and readers fail on."""
+        return f"NOT is_valid_utf8({column})"
