@@ -1,15 +1,16 @@
 """Durations: one grammar for contracts, pipelines, settings and options.
 
 A duration is a sum of numbers with units, `10s`, `5 m`, `1h30m`, `10 seconds`, `1 hour 30 minutes`, `1.5 hours`, or
-ISO 8601 without years and months, `PT1H30M`, `P1D`. Case and blanks do not matter. The sum is a whole number of
-milliseconds. A month has no fixed length, so it is not a unit.
+ISO 8601 without years and months, `PT1H30M`, `P1D`. The usual abbreviations are units, too: `10 secs`, `5 mins`,
+`2 hrs`, `500 millis`. Case and blanks do not matter. The sum is a whole number of milliseconds. A month has no
+fixed length, so it is not a unit.
 """
 
 import re
-from difflib import get_close_matches
 from fractions import Fraction
 
 from penstock.core.errors import DurationError
+from penstock.core.names import suggest_name
 
 UNITS_MS = {
     "ms": 1,
@@ -27,7 +28,15 @@ UNITS_MS = {
     "w": 604_800_000,
     "week": 604_800_000,
 }
-"""Each unit in milliseconds; a unit that is longer than a letter may end with an s."""
+"""Each unit in milliseconds; a unit of three letters or more may end with an s."""
+
+ABBREVIATIONS = {
+    "milli": "ms",
+    "msec": "ms",
+    "hr": "hour",
+    "wk": "week",
+}
+"""Abbreviations with one meaning. They are accepted, and messages do not list them."""
 
 EXAMPLES = "Write a number and a unit, such as '10s', '1h30m', '10 seconds' or '7 days'"
 
@@ -75,9 +84,11 @@ def _parse_iso_8601(stripped: str) -> Fraction | None:
 
 def _unit_ms(unit: str, text: str) -> int:
     singular = unit.removesuffix("s") if len(unit) > 2 else unit
+    singular = ABBREVIATIONS.get(singular, singular)
     if singular in UNITS_MS:
         return UNITS_MS[singular]
-    close = get_close_matches(unit, [*UNITS_MS, *(f"{name}s" for name in UNITS_MS if len(name) > 2)], 1)
-    units = f"{EXAMPLES}; units are {', '.join(UNITS_MS)}"
-    fix = f"Did you mean {close[0]!r}? {units}" if close else units
-    raise DurationError(f"{text!r:.80} has an unknown unit {unit!r}", fix)
+    if singular in ("month", "year"):
+        raise DurationError(f"{text!r:.80}: a {singular} has no fixed length", "Write days, as in '30 days'")
+    plurals = (f"{name}s" for name in UNITS_MS if len(name) > 2)
+    suggestion = suggest_name(unit, [*UNITS_MS, *plurals]).lstrip()
+    raise DurationError(f"{text!r:.80} has an unknown unit {unit!r}", f"{suggestion} {EXAMPLES}".lstrip())

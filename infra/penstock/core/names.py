@@ -1,19 +1,50 @@
-"""Names that a user typed: the nearest known one, and the sentence about one that does not exist."""
+"""Names that a user typed: the nearest known ones, and the sentence about one that does not exist."""
 
-from collections.abc import Iterable
-from difflib import get_close_matches
+from collections.abc import Iterable, Mapping
+from difflib import SequenceMatcher
+from types import MappingProxyType
 
 MIN_SIMILARITY = 0.7
 """The least ratio of `difflib` at which two names count as similar."""
-MAX_LISTED_NAMES = 5
-"""Lists of at most this many names are printed in full; a longer one is left to a command that prints it."""
+MAX_LISTED_NAMES = 8
+"""Lists of at most this many names are printed in full; of a longer one, the most similar names are printed."""
+
+NO_SYNONYMS: Mapping[str, str] = MappingProxyType({})
 
 
-def find_nearest_name(name: str, known_names: Iterable[str]) -> str | None:
-    """Return the known name that is most like this one, None where none is similar. Case does not matter."""
-    name_by_lower = {known.lower(): known for known in known_names}
-    matches = get_close_matches(name.lower(), name_by_lower, 1, MIN_SIMILARITY)
-    return name_by_lower[matches[0]] if matches else None
+def find_nearest_name(
+    name: str, known_names: Iterable[str], synonyms: Mapping[str, str] = NO_SYNONYMS
+) -> str | None:
+    """Return the known name that was probably meant, None where none is similar.
+
+    Case, `_`, `-` and blanks do not matter. `synonyms` are the words of other systems, in lower case and without
+    these characters, with the known name for each: `{"avg": "mean"}`.
+    """
+    known = list(known_names)
+    synonym = synonyms.get(_normalize(name))
+    if synonym in known:
+        return synonym
+    nearest = max(known, key=lambda other: _similarity(name, other), default=None)
+    return nearest if nearest is not None and _similarity(name, nearest) >= MIN_SIMILARITY else None
+
+
+def suggest_name(name: str, known_names: Iterable[str], synonyms: Mapping[str, str] = NO_SYNONYMS) -> str:
+    """Return " Did you mean 'x'?" with the nearest name, for the end of a sentence; empty if none is similar."""
+    nearest = find_nearest_name(name, known_names, synonyms)
+    return f" Did you mean {nearest!r}?" if nearest else ""
+
+
+def list_names(name: str, known_names: Iterable[str]) -> str:
+    """Return the known names for a message about an unknown one: all of them, or the most similar ones.
+
+    >>> list_names("d", "abcdefghijkl")
+    'd, a, b, c, e, f, g, h and 4 more'
+    """
+    known = sorted(set(known_names))
+    if len(known) <= MAX_LISTED_NAMES:
+        return ", ".join(known) or "none"
+    by_similarity = sorted(known, key=lambda other: -_similarity(name, other))
+    return f"{', '.join(by_similarity[:MAX_LISTED_NAMES])} and {len(known) - MAX_LISTED_NAMES} more"
 
 
 def explain_unknown_name(kind: str, name: str, known_names: Iterable[str], list_command: str = "") -> str:
@@ -35,12 +66,14 @@ def explain_unknown_name(kind: str, name: str, known_names: Iterable[str], list_
     return f"{start}; known names: {', '.join(known)}"
 
 
-def suggest_name(name: str, known_names: Iterable[str]) -> str:
-    """Return " Did you mean 'x'?" with the nearest name, for the end of a sentence; empty if none is similar."""
-    nearest = find_nearest_name(name, known_names)
-    return f" Did you mean {nearest!r}?" if nearest else ""
-
-
 def with_article(noun: str) -> str:
     """Return a noun with its indefinite article."""
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+def _similarity(name: str, other: str) -> float:
+    return SequenceMatcher(None, _normalize(name), _normalize(other)).ratio()
+
+
+def _normalize(name: str) -> str:
+    return name.lower().translate(str.maketrans("", "", "_- "))

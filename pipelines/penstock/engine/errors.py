@@ -2,6 +2,8 @@
 
 PipelineError
 ├── DefinitionError        a pipeline's definition is invalid; found before Spark starts
+│   ├── UnknownNameError       a definition uses a name that does not exist
+│   └── CombinedDefinitionError  several problems of one definition
 ├── PlanChangedError       a stream's state does not fit its changed definition
 ├── PlanFormatError        a stored plan cannot be read
 ├── MissingStepsError      the reference evaluator does not know the steps before the window
@@ -29,6 +31,10 @@ PipelineError
 └── HostError              the stream host cannot continue
 """
 
+from collections.abc import Sequence
+
+from typing_extensions import override
+
 from penstock.core.errors import PenstockError
 
 
@@ -39,24 +45,75 @@ class PipelineError(PenstockError):
 class DefinitionError(PipelineError):
     """An invalid definition: the field, the problem, and the fix.
 
-    `location` names the pipeline or file once it is known; the field is named as the user wrote it.
+    `location` names the pipeline or file once it is known, with the line if that is known: `orders.yaml:12`. The
+    field is named as the user wrote it.
     """
 
     exit_code = 2
 
     def __init__(self, field: str, problem: object, fix: str, location: str = "") -> None:
+        super().__init__(field, problem, fix, location)
         self.field = field
         self.problem = problem
         self.fix = fix
         self.location = location
-        location_prefix = f"{location}: " if location else ""
-        problem_text = str(problem)
+
+    @override
+    def __str__(self) -> str:
+        location_prefix = f"{self.location}: " if self.location else ""
+        problem_text = str(self.problem)
         end = "" if problem_text.endswith(("?", ".")) else "."
-        super().__init__(f"{location_prefix}{field}: {problem_text}{end} {fix}")
+        return f"{location_prefix}{self.field}: {problem_text}{end} {self.fix}"
+
+    @property
+    def problems(self) -> "tuple[DefinitionError, ...]":
+        """Each problem of the definition."""
+        return (self,)
 
     def with_location(self, location: str) -> "DefinitionError":
         """Return the same error with the place where the definition is."""
         return DefinitionError(self.field, self.problem, self.fix, location)
+
+
+class UnknownNameError(DefinitionError):
+    """A definition uses a name that does not exist. `name` is what the user wrote."""
+
+    def __init__(self, field: str, problem: object, fix: str, location: str = "", name: str = "") -> None:
+        super().__init__(field, problem, fix, location)
+        self.args = (field, problem, fix, location, name)
+        self.name = name
+
+    @override
+    def with_location(self, location: str) -> "UnknownNameError":
+        """Return the same error with the place where the definition is."""
+        return UnknownNameError(self.field, self.problem, self.fix, location, self.name)
+
+
+class CombinedDefinitionError(DefinitionError):
+    """Several problems of one definition, each on a line. Field, problem and fix are those of the first one."""
+
+    def __init__(self, problems: Sequence[DefinitionError]) -> None:
+        first = problems[0]
+        super().__init__(first.field, first.problem, first.fix, first.location)
+        self.args = (tuple(problems),)
+        self._problems = tuple(problems)
+
+    @override
+    def __str__(self) -> str:
+        return "\n".join(map(str, self._problems))
+
+    @property
+    @override
+    def problems(self) -> tuple[DefinitionError, ...]:
+        """Each problem of the definition."""
+        return self._problems
+
+    @override
+    def with_location(self, location: str) -> "CombinedDefinitionError":
+        """Return the same errors. Those without a location get this one."""
+        return CombinedDefinitionError(
+            [problem if problem.location else problem.with_location(location) for problem in self._problems]
+        )
 
 
 class PlanFormatError(PipelineError):

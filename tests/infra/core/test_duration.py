@@ -20,6 +20,12 @@ from penstock.core.errors import DurationError
         ("1 d", 86_400_000),
         ("7d", 604_800_000),
         ("2 weeks", 1_209_600_000),
+        ("30 secs", 30_000),
+        ("5 mins", 300_000),
+        ("2hrs", 7_200_000),
+        ("500 millis", 500),
+        ("250 msec", 250),
+        ("1 wk", 604_800_000),
         ("0 seconds", 0),
         ("PT1H30M", 5_400_000),
         ("P1DT2H", 93_600_000),
@@ -66,6 +72,12 @@ def test_any_other_text_is_refused_with_examples(text: str) -> None:
 def test_an_unknown_unit_is_refused_with_the_nearest_one(text: str, suggestion: str) -> None:
     with pytest.raises(DurationError, match=f"has an unknown unit .*. Did you mean '{suggestion}'"):
         parse_duration_ms(text)
+
+
+@pytest.mark.parametrize("unit", ["month", "months", "year"])
+def test_a_unit_without_a_fixed_length_is_refused(unit: str) -> None:
+    with pytest.raises(DurationError, match=r"has no fixed length\. Write days, as in '30 days'"):
+        parse_duration_ms(f"1 {unit}")
 
 
 def test_a_fraction_of_a_millisecond_is_refused() -> None:

@@ -2,9 +2,10 @@
 
 import pytest
 
-from penstock.core.names import explain_unknown_name, find_nearest_name, with_article
+from penstock.core.names import explain_unknown_name, find_nearest_name, list_names, with_article
 
 STREAMS = ["sensor_minute", "sensor_hour", "hashtags", "funnel", "trending", "word_count"]
+MANY_STREAMS = [*STREAMS, "bids", "cards", "visits"]
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,7 @@ def test_a_similar_name_is_suggested() -> None:
 @pytest.mark.parametrize(
     ("known", "text"),
     [
-        (STREAMS, "there is no stream 'xyz'; `penstock demo --list` lists all 6"),
+        (MANY_STREAMS, "there is no stream 'xyz'; `penstock demo --list` lists all 9"),
         (STREAMS[:2], "there is no stream 'xyz'; known names: sensor_minute, sensor_hour"),
         ([], "there is no stream 'xyz', and no other stream either"),
     ],
@@ -39,9 +40,22 @@ def test_without_a_similar_name_the_message_says_where_names_are_listed(known: l
 
 
 def test_a_long_list_without_a_command_is_not_printed() -> None:
-    assert explain_unknown_name("stream", "xyz", STREAMS) == (
-        "there is no stream 'xyz', and none of the 6 known names is similar"
+    assert explain_unknown_name("stream", "xyz", MANY_STREAMS) == (
+        "there is no stream 'xyz', and none of the 9 known names is similar"
     )
+
+
+@pytest.mark.parametrize("word", ["avg", "AVG", "a_v-g"])
+def test_a_word_of_another_system_is_a_synonym(word: str) -> None:
+    assert find_nearest_name(word, ["mean", "max"], {"avg": "mean"}) == "mean"
+    assert find_nearest_name(word, ["max"], {"avg": "mean"}) is None
+
+
+def test_a_short_list_is_printed_in_full_and_of_a_long_one_the_nearest_names() -> None:
+    assert list_names("hour", STREAMS[:3]) == "hashtags, sensor_hour, sensor_minute"
+    assert list_names("hashtag", MANY_STREAMS).startswith("hashtags, ")
+    assert list_names("hashtag", MANY_STREAMS).endswith(" and 1 more")
+    assert list_names("x", []) == "none"
 
 
 def test_a_noun_gets_its_article() -> None:

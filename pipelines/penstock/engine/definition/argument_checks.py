@@ -1,9 +1,11 @@
 """Argument checks for parts of a plan. Each error names the field, the problem and the fix."""
 
 import re
+from collections.abc import Iterable, Mapping
 from types import UnionType
 
-from penstock.engine.errors import DefinitionError
+from penstock.core.names import NO_SYNONYMS, list_names, suggest_name
+from penstock.engine.errors import DefinitionError, UnknownNameError
 
 MAX_DURATION_MS = 10**15
 """The longest duration, 31,688 years, so that sums of times and durations do not overflow."""
@@ -46,9 +48,30 @@ def require_non_negative(value: int, field: str, unit: str = "milliseconds") -> 
     require(value <= MAX_DURATION_MS, field, f"{value!r}", f"Give at most {MAX_DURATION_MS} {unit}")
 
 
-def require_one_of(value: str, allowed: tuple[str, ...], field: str) -> None:
-    """Refuse a value that is not in the list. The error names the list."""
-    require(value in allowed, field, f"{value!r}", f"Write one of: {', '.join(allowed)}")
+def require_one_of(
+    value: str, allowed: tuple[str, ...], field: str, synonyms: Mapping[str, str] = NO_SYNONYMS
+) -> None:
+    """Refuse a value that is not in the list. The error names the list and the nearest value."""
+    if not isinstance(value, str) or value not in allowed:
+        suggestion = suggest_name(value, allowed, synonyms).lstrip() if isinstance(value, str) else ""
+        fix = f"{suggestion} Write one of: {', '.join(allowed)}".lstrip()
+        raise UnknownNameError(field, f"{value!r}", fix, name=str(value))
+
+
+def require_known_name(
+    name: str,
+    known_names: Iterable[str],
+    field: str,
+    problem: str,
+    label: str,
+    synonyms: Mapping[str, str] = NO_SYNONYMS,
+) -> None:
+    """Refuse a name that does not exist. The error suggests the nearest one; `label` introduces the known names."""
+    known = list(known_names)
+    if name not in known:
+        suggestion = suggest_name(name, known, synonyms).lstrip()
+        fix = f"{suggestion} {label}: {list_names(name, known)}".lstrip()
+        raise UnknownNameError(field, problem, fix, name=name)
 
 
 def require_name(value: str, field: str) -> None:

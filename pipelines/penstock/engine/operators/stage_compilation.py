@@ -1,13 +1,11 @@
 """The compilation of a stage: its accumulators, key and record fields, for input columns of known types."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 
 import pyarrow as pa
 
 from penstock.engine.aggregates import AggregateContext
-from penstock.engine.definition.argument_checks import require
-from penstock.engine.errors import DefinitionError
+from penstock.engine.definition.argument_checks import require, require_known_name
 from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.ordered.state_schema import list_record_fields
 from penstock.engine.operators.stateful.schema import list_result_columns
@@ -76,10 +74,5 @@ def refuse_unknown_fields(stage: Stage, field_types: Mapping[str, pa.DataType]) 
                 steps = [*stage.steps_of_input(input_), *stage.steps]
                 after_step = f" after its {step_kind(steps[-1])} step" if steps else ""
                 available = sorted(column for column in field_types if not column.startswith("_"))
-                nearest = get_close_matches(name, available, 1)
-                did_you_mean = f"Did you mean {nearest[0]!r}? " if nearest else ""
-                raise DefinitionError(
-                    yaml_path,
-                    f"{name!r} is not a column of {input_}{after_step}, but stage {stage.name} uses it",
-                    f"{did_you_mean}Available columns: {', '.join(available)}",
-                )
+                problem = f"{name!r} is not a column of {input_}{after_step}, but stage {stage.name} uses it"
+                require_known_name(name, available, yaml_path, problem, "Available columns")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from penstock.engine.definition.problem_collector import ProblemCollector
 from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.sources import PlanSource
 from penstock.engine.plan.stages import Stage
@@ -12,9 +13,15 @@ WINDOW_BOUND_COLUMNS = ("window_start", "window_end")
 
 
 def stage_input_columns(
-    stage: Stage, upstream_stages: Iterable[Stage], sources: Iterable[PlanSource]
+    stage: Stage,
+    upstream_stages: Iterable[Stage],
+    sources: Iterable[PlanSource],
+    collector: ProblemCollector | None = None,
 ) -> Mapping[str, TypesByColumn | None]:
-    """Return the columns of each input of a stage after all steps, or None if a step hides them."""
+    """Return the columns of each input of a stage after all steps, or None if a step hides them.
+
+    Problems of steps are added to the collector, as in `infer_columns`.
+    """
     columns_by_input: dict[str, TypesByColumn] = {
         upstream.name: dict.fromkeys(stage_pane_columns(upstream)) for upstream in upstream_stages
     }
@@ -22,7 +29,11 @@ def stage_input_columns(
         source.name: {column.name: column.type for column in source.columns} for source in sources
     }
     return {
-        name: infer_columns(stage.steps, infer_columns(stage.steps_of_input(name), columns_by_input[name]))
+        name: infer_columns(
+            stage.steps,
+            infer_columns(stage.steps_of_input(name), columns_by_input[name], collector),
+            collector,
+        )
         for name in stage.inputs
     }
 

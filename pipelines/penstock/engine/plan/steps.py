@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from penstock.engine.definition.argument_checks import require, require_name
+from penstock.engine.definition.argument_checks import require, require_known_name, require_name
 from penstock.engine.definition.predicates import Predicate, predicate_fields
+from penstock.engine.definition.problem_collector import ProblemCollector
 from penstock.engine.definition.user_functions import FunctionRef
 from penstock.engine.plan.column_types import check_column_types, check_condition_types
 from penstock.engine.plan.sources import Column
@@ -146,22 +147,27 @@ class InputSteps:
     steps: tuple[Step, ...]
 
 
-def infer_columns(steps: Iterable[Step], columns_before: TypesByColumn | None) -> TypesByColumn | None:
+def infer_columns(
+    steps: Iterable[Step], columns_before: TypesByColumn | None, collector: ProblemCollector | None = None
+) -> TypesByColumn | None:
     """Return the columns after the steps, or None if they are unknown.
 
-    Raises DefinitionError if a step uses a column that does not exist.
+    A step that uses a column that does not exist is a problem. With a collector, the problems of all steps are
+    added to it; otherwise they are raised as DefinitionError.
     """
+    found = collector or ProblemCollector()
     for step in steps:
         match step:
             case FilterStep(condition):
-                _require_columns(predicate_fields(condition), columns_before, "filter")
-                check_condition_types(condition, columns_before or {}, "filter")
+                _require_columns(predicate_fields(condition), columns_before, "filter", found)
+                with found.collect():
+                    check_condition_types(condition, columns_before or {}, "filter")
             case SelectStep(step_columns):
-                _require_columns((old for _, old in step_columns), columns_before, "select")
+                _require_columns((old for _, old in step_columns), columns_before, "select", found)
                 columns_before = (
                     None
                     if columns_before is None
-                    else {new: columns_before[old] for new, old in step_columns}
+                    else {new: columns_before.get(old) for new, old in step_columns}
                 )
             case RowFunctionStep(returns=returns):
                 columns_before = {column.name: column.type for column in returns}
@@ -169,10 +175,14 @@ def infer_columns(steps: Iterable[Step], columns_before: TypesByColumn | None) -
                 columns_before = {**columns_before, **{column.name: column.type for column in step_columns}}
             case _:
                 columns_before = None
+    if collector is None:
+        found.raise_problems()
     return columns_before
 
 
-def _require_columns(names: Iterable[str], columns: TypesByColumn | None, field: str) -> None:
+def _require_columns(
+    names: Iterable[str], columns: TypesByColumn | None, field: str, found: ProblemCollector
+) -> None:
     for name in sorted(names) if columns is not None else ():
-        fix = f"Known columns: {', '.join(sorted(columns or ()))}"
-        require(name in (columns or ()), field, f"there is no column {name!r}", fix)
+        with found.collect():
+            require_known_name(name, columns or (), field, f"there is no column {name!r}", "Known columns")

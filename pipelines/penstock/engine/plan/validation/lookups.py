@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from penstock.engine.definition.argument_checks import require
+from penstock.engine.definition.argument_checks import require, require_known_name
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.steps import LookupStep, Step, TypesByColumn, infer_columns
 
@@ -38,8 +38,8 @@ def check_lookup_steps(steps: Iterable[Step], columns: TypesByColumn | None) -> 
 def check_lookup_columns(step: LookupStep, record_columns: TypesByColumn) -> None:
     """Refuse lookup keys that do not exist and columns that do."""
     for name in step.on:
-        fix = f"Known fields: {', '.join(sorted(record_columns))}"
-        require(name in record_columns, "lookup.on", f"the records have no field {name!r}", fix)
+        problem = f"the records have no field {name!r}"
+        require_known_name(name, record_columns, "lookup.on", problem, "Known fields")
     for column in step.columns:
         fix = "Rename the field in a step before, or remove the column"
         location = f"lookup.columns.{column.name}"

@@ -6,26 +6,16 @@ from penstock.engine.definition.argument_checks import (
     require_non_negative,
     require_one_of,
 )
+from penstock.engine.definition.problem_collector import ProblemCollector
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan.changelog import ChangelogWindows
-from penstock.engine.plan.column_types import (
-    check_condition_types,
-    check_key_types,
-    check_numeric_field,
-)
-from penstock.engine.plan.columns import stage_input_columns
-from penstock.engine.plan.field_usage import (
-    iter_predicates,
-    iter_used_fields,
-    refuse_renamed_inputs,
-    refuse_type_conflicts,
-)
+from penstock.engine.plan.field_usage import refuse_renamed_inputs
 from penstock.engine.plan.sinks import PaneContent
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
-from penstock.engine.plan.steps import TypesByColumn
 from penstock.engine.plan.validation.column_names import check_column_names
 from penstock.engine.plan.validation.event_time import check_event_time
+from penstock.engine.plan.validation.fields import check_fields
 from penstock.engine.plan.validation.joins import check_join
 from penstock.engine.plan.validation.lookups import check_lookups
 from penstock.engine.plan.validation.pane_timing import check_pane_timing
@@ -39,12 +29,15 @@ MAX_TRIGGER_DEPTH = 50
 
 
 def validate_plan(plan: Plan) -> Plan:
-    """Return the plan. Raises the first DefinitionError, located at the pipeline's name."""
+    """Return the plan. Raises DefinitionError, with all problems of all stages, located at the pipeline's name."""
     try:
         check_graph(plan)
+        collector = ProblemCollector()
         for stage in plan.stages:
-            check_stage(plan, stage)
-            stage.trigger.refuse_unreachable_parts()
+            with collector.collect():
+                check_stage(plan, stage)
+                stage.trigger.refuse_unreachable_parts()
+        collector.raise_problems()
     except DefinitionError as problem:
         raise problem.with_location(problem.location or f"pipeline {plan.name}") from None
     return plan
@@ -81,15 +74,17 @@ def check_graph(plan: Plan) -> None:
 
 def check_stage(plan: Plan, stage: Stage) -> None:
     """Refuse a stage whose options contradict each other."""
-    require_one_of(stage.accumulation, ("discarding", "accumulating", "retracting"), "accumulation")
-    require_one_of(stage.on_time_pane, ("always", "when_changed"), "on_time_pane")
-    require_one_of(stage.final_pane, ("never", "when_changed", "always"), "final_pane")
-    require_non_negative(stage.lateness, "lateness")
-    check_inputs_uniform(plan, stage)
-    check_column_names(stage)
-    check_stage_results(stage)
-    check_input_names(plan, stage)
-    check_fields(plan, stage)
+    collector = ProblemCollector()
+    for check in (check_options, check_column_names, check_stage_results):
+        with collector.collect():
+            check(stage)
+    for check_in_plan in (check_inputs_uniform, check_input_names, check_fields):
+        with collector.collect():
+            check_in_plan(plan, stage)
+    if not stage.window.is_record_ordered:
+        with collector.collect():
+            check_trigger(stage)
+    collector.raise_problems()
     check_event_time(plan, stage)
     check_lookups(plan, stage)
     if plan.upstream_of(stage):
@@ -99,7 +94,7 @@ def check_stage(plan: Plan, stage: Stage) -> None:
         require(not stage.window.reuses_upstream_windows, "window", "same_windows() over records", fix)
     check_join(plan, stage)
     if not stage.window.is_record_ordered:
-        check_trigger(stage)
+        check_lateness(stage)
         check_pane_timing(stage)
     elif not isinstance(stage.window, JoinWindow):
         check_order_window(stage)
@@ -107,6 +102,14 @@ def check_stage(plan: Plan, stage: Stage) -> None:
         has_defined_order = not output.aggregate.needs_arrival_order or len(stage.inputs) == 1
         fix = "Write order='event_time': several inputs have no common arrival order"
         require(has_defined_order, f"aggregate.{output.name}", "needs the arrival order", fix)
+
+
+def check_options(stage: Stage) -> None:
+    """Refuse options of the stage that are not in their lists."""
+    require_one_of(stage.accumulation, ("discarding", "accumulating", "retracting"), "accumulation")
+    require_one_of(stage.on_time_pane, ("always", "when_changed"), "on_time_pane")
+    require_one_of(stage.final_pane, ("never", "when_changed", "always"), "final_pane")
+    require_non_negative(stage.lateness, "lateness")
 
 
 def check_stage_results(stage: Stage) -> None:
@@ -124,45 +127,6 @@ def check_stage_results(stage: Stage) -> None:
         require(sink.output is None, "write.output", f"{stage.name} has no side outputs", fix)
     if not isinstance(stage.window, ChangelogWindows):
         require(has_aggregates, "aggregate", "nothing is computed", "Add aggregate(readings=count())")
-
-
-def check_fields(plan: Plan, stage: Stage) -> None:
-    """Refuse fields that do not exist, as far as the columns are known."""
-    upstream_stages = plan.upstream_of(stage)
-    columns_by_input = stage_input_columns(stage, upstream_stages, plan.sources_of(stage))
-    if upstream_stages and None not in columns_by_input.values():
-        # Panes of several stages are read as one input. Missing columns are null.
-        pane_columns: TypesByColumn = dict.fromkeys(
-            name for columns in columns_by_input.values() for name in columns or ()
-        )
-        columns_by_input = (
-            columns_by_input
-            if stage.has_restricted_aggregates
-            else dict.fromkeys(columns_by_input, pane_columns)
-        )
-    for name, columns in columns_by_input.items():
-        for field, used in iter_used_fields(stage, name) if columns is not None else ():
-            if upstream_stages:
-                reader_names = (
-                    name
-                    if stage.has_restricted_aggregates
-                    else ", ".join(upstream.name for upstream in upstream_stages)
-                )
-                shown_columns = f"{reader_names} has: {', '.join(sorted(columns or ()))}"
-                problem = f"the input of {stage.name} has no column {used!r}"
-                require(used in (columns or ()), field, problem, shown_columns)
-            else:
-                input_fields = f"Known fields: {', '.join(sorted(columns or ()))}"
-                require(used in (columns or ()), field, f"{name} has no field {used!r}", input_fields)
-        check_key_types(stage.key, columns or {})
-        for field in stage.window.numeric_fields:
-            check_numeric_field(field, columns or {}, stage.window.field_location)
-        for location, predicate in iter_predicates(stage, name):
-            check_condition_types(predicate, columns or {}, location)
-        for output in stage.aggregates:
-            if output.aggregate.restricted_input in (None, name):
-                output.aggregate.check_column_types(columns or {}, f"aggregate.{output.name}")
-    refuse_type_conflicts(stage, columns_by_input, panes=bool(upstream_stages))
 
 
 def check_input_names(plan: Plan, stage: Stage) -> None:
@@ -199,6 +163,10 @@ def check_trigger(stage: Stage) -> None:
     require(levels <= MAX_TRIGGER_DEPTH, "trigger", f"{levels} nested triggers", fix)
     fix = "Wrap it in repeatedly(...), or set may_finish=True: later records then go to the late table"
     require(stage.may_finish or not trigger.can_finish, "trigger", "it can finish", fix)
+
+
+def check_lateness(stage: Stage) -> None:
+    """Refuse an allowed lateness that has no effect."""
     if stage.window.uses_processing_time:
         fix = "Remove it: no record is late for a processing-time window"
         require(stage.lateness == 0, "lateness", f"{stage.lateness} ms", fix)
