@@ -155,15 +155,15 @@ def infer_columns(
     A step that uses a column that does not exist is a problem. With a collector, the problems of all steps are
     added to it; otherwise they are raised as DefinitionError.
     """
-    found = collector or ProblemCollector()
+    step_problems = collector or ProblemCollector()
     for step in steps:
         match step:
             case FilterStep(condition):
-                _require_columns(predicate_fields(condition), columns_before, "filter", found)
-                with found.collect():
+                _require_columns(predicate_fields(condition), columns_before, "filter", step_problems)
+                with step_problems.collect():
                     check_condition_types(condition, columns_before or {}, "filter")
             case SelectStep(step_columns):
-                _require_columns((old for _, old in step_columns), columns_before, "select", found)
+                _require_columns((old for _, old in step_columns), columns_before, "select", step_problems)
                 columns_before = (
                     None
                     if columns_before is None
@@ -176,13 +176,13 @@ def infer_columns(
             case _:
                 columns_before = None
     if collector is None:
-        found.raise_problems()
+        step_problems.raise_problems()
     return columns_before
 
 
 def _require_columns(
-    names: Iterable[str], columns: TypesByColumn | None, field: str, found: ProblemCollector
+    names: Iterable[str], columns: TypesByColumn | None, field: str, step_problems: ProblemCollector
 ) -> None:
     for name in sorted(names) if columns is not None else ():
-        with found.collect():
+        with step_problems.collect():
             require_known_name(name, columns or (), field, f"there is no column {name!r}", "Known columns")
