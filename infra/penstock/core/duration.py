@@ -59,6 +59,15 @@ def parse_duration_ms(text: str) -> int:
     return int(total_ms)
 
 
+def is_duration(text: str) -> bool:
+    """Return whether a text is a duration."""
+    try:
+        parse_duration_ms(text)
+    except DurationError:
+        return False
+    return True
+
+
 def _parse_parts(stripped: str, text: str) -> Fraction | None:
     lower_case = stripped.lower()
     total_ms, position = Fraction(0), 0

@@ -47,6 +47,20 @@ def list_names(name: str, known_names: Iterable[str]) -> str:
     return f"{', '.join(by_similarity[:MAX_LISTED_NAMES])} and {len(known) - MAX_LISTED_NAMES} more"
 
 
+def suggest_or_list(
+    name: str, known_names: Iterable[str], label: str, synonyms: Mapping[str, str] = NO_SYNONYMS
+) -> str:
+    """Return the fix for an unknown name: the nearest name if there is one, and the known names if they are few.
+
+    >>> suggest_or_list("amout", ["amount", "country"], "Known fields")
+    "Did you mean 'amount'? Known fields: amount, country"
+    """
+    known = list(known_names)
+    suggestion = suggest_name(name, known, synonyms).lstrip()
+    is_list_useful = not suggestion or len(known) <= MAX_LISTED_NAMES
+    return f"{suggestion} {label}: {list_names(name, known)}".lstrip() if is_list_useful else suggestion
+
+
 def explain_unknown_name(kind: str, name: str, known_names: Iterable[str], list_command: str = "") -> str:
     """Return the sentence for a name that does not exist: the nearest match, or where the names are listed.
 

@@ -1,12 +1,11 @@
 """Inputs of a pipeline: topics with the options that override their contracts, and panes of other streams."""
 
-import difflib
 import re
 from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Protocol, cast
 
-from penstock.engine.definition.argument_checks import require, require_type
+from penstock.engine.definition.argument_checks import require, require_known_name, require_type
 from penstock.engine.definition.durations import Duration, to_milliseconds
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan.changelog import CHANGELOG_COLUMNS, PANE_WATERMARK_COLUMN
@@ -162,11 +161,8 @@ def resolve_contract(topic: str | Contract) -> Contract:
     """Return the contract, or load it from the catalog by the name of its topic."""
     if isinstance(topic, Contract):
         return topic
-    names = list_contract_names()
-    nearest = difflib.get_close_matches(topic, names, 1)
-    hint = f"Did you mean {nearest[0]!r}? " if nearest else ""
-    fix = f"{hint}Known topics: {', '.join(names)}"
-    require(topic in names, "read", f"there is no contract for {topic!r}", fix)
+    problem = f"there is no contract for {topic!r}"
+    require_known_name(topic, list_contract_names(), "read", problem, "Known topics")
     return load_contract(topic)
 
 

@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from penstock.engine.definition.argument_checks import require, require_one_of, require_type
 from penstock.engine.definition.durations import Duration, to_milliseconds
 from penstock.engine.plan.changelog import ChangelogWindows
-from penstock.engine.plan.joins import JOIN_KINDS
+from penstock.engine.plan.joins import JOIN_KINDS, JoinKind
 from penstock.ingestion.contracts import Contract
 from penstock.stream.arguments import parse_columns, parse_join_columns, parse_names
 from penstock.stream.input_specs import PanesInput, TopicInput
 from penstock.stream.join_columns import JoinSpec
-from penstock.stream.pipeline import PIPELINE_HINT, Pipeline
+from penstock.stream.pipeline import PIPELINE_HINT, Pipeline, definition_of
+from penstock.stream.pipeline_definition import PipelineDefinition
 from penstock.stream.trigger_options import TriggerOptions
 
 TOPIC_HINT = "Name a topic that has a contract, as in read('sensors')"
@@ -54,20 +55,20 @@ def read(
         format,
         tombstones,
     )
-    return Pipeline(tuple(TopicInput(topic, *options) for topic in topics))
+    return Pipeline(PipelineDefinition(tuple(TopicInput(topic, *options) for topic in topics)))
 
 
 def union(*parts: Pipeline) -> Pipeline:
     """Unite inputs, each after its own steps. A stage contributes its panes as changes."""
     require(len(parts) > 1, "union", f"{len(parts)} inputs", "Name two or more")
-    return Pipeline((), input_parts=tuple(as_input_part(part, "union") for part in parts))
+    return Pipeline(PipelineDefinition(input_parts=tuple(as_input_part(part, "union") for part in parts)))
 
 
 def join(
     left: Pipeline,
     right: Pipeline,
     by: str | Sequence[str],
-    how: str = "inner",
+    how: JoinKind = "inner",
     take: Mapping[str, str] | Sequence[str] | None = None,
 ) -> Pipeline:
     """Join two inputs by key: elements with the same key in the same window match.
@@ -80,31 +81,25 @@ def join(
     column_pairs = None if take is None else parse_join_columns(take)
     key_fields = parse_names(by, "join.by")
     parts = (as_input_part(left, "join"), as_input_part(right, "join"))
-    return Pipeline((), input_parts=parts, key_fields=key_fields, join_spec=JoinSpec(how, column_pairs))
+    return Pipeline(
+        PipelineDefinition(input_parts=parts, key_fields=key_fields, join_spec=JoinSpec(how, column_pairs))
+    )
 
 
-def as_input_part(part: Pipeline, keyword: str) -> Pipeline:
+def as_input_part(part: Pipeline, keyword: str) -> PipelineDefinition:
     """Return a part of a union or join: an input with its steps, or a stage read by its panes."""
     require_type(part, Pipeline, keyword, PIPELINE_HINT)
-    output_options = (part.stage_name, part.sinks or None, part.topics or None)
-    stage_options = (
-        part.key_fields,
-        part.aggregate_outputs,
-        part.window_spec,
-        part.trigger_options,
-        part.accumulation_mode,
-        *output_options,
-        part.join_spec,
-    )
-    if any(option is not None for option in stage_options):
-        return part.then()
+    definition = definition_of(part)
+    if definition.is_stage:
+        return definition_of(part.then())
     fix = (
         "List all inputs in one union"
         if keyword == "union"
         else "Unite the inputs in a stage, and join that stage"
     )
-    require(not part.input_parts, keyword, "a nested union" if keyword == "union" else "of a union", fix)
-    return part
+    problem = "a nested union" if keyword == "union" else "of a union"
+    require(not definition.input_parts, keyword, problem, fix)
+    return definition
 
 
 def read_panes(topic: str, *, columns: Mapping[str, str], lateness: Duration = 0) -> Pipeline:
@@ -115,11 +110,11 @@ def read_panes(topic: str, *, columns: Mapping[str, str], lateness: Duration = 0
     """
     pane_columns = parse_columns(columns, "read_panes.columns")
     trigger_options = TriggerOptions(lateness=to_milliseconds(lateness, "read_panes.lateness"))
-    panes = Pipeline(
+    panes = PipelineDefinition(
         (PanesInput(topic, pane_columns),),
         window_spec=ChangelogWindows(pane_columns),
         aggregate_outputs=(),
         trigger_options=trigger_options,
         accumulation_mode="retracting",
     )
-    return panes.named(f"{topic}_panes").then()
+    return Pipeline(panes).named(f"{topic}_panes").then()

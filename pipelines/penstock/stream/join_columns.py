@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from penstock.engine.aggregates.aggregate_output import AggregateOutput
 from penstock.engine.aggregates.join_members import JoinMembers
-from penstock.engine.definition.argument_checks import require
+from penstock.engine.definition.argument_checks import require, require_known_name
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan.joins import Join, JoinColumn, JoinKind
 from penstock.engine.plan.steps import TypesByColumn
@@ -17,7 +16,7 @@ from penstock.engine.plan.validation.column_names import RESERVED_COLUMNS
 class JoinSpec:
     """A join as written: its kind, and pairs of column name and `input.field`, or None for all columns."""
 
-    how: str
+    how: JoinKind
     take: tuple[tuple[str, str], ...] | None = None
 
 
@@ -38,7 +37,7 @@ def resolve_join(
         columns = tuple(
             all_columns(inputs if join_spec.how not in ("semi", "anti") else (left,), input_columns, key)
         )
-    return Join(cast("JoinKind", join_spec.how), left, right, columns)
+    return Join(join_spec.how, left, right, columns)
 
 
 def join_member_outputs(join: Join) -> tuple[AggregateOutput, ...]:
@@ -53,14 +52,18 @@ def resolve_column(name: str, field_path: str, input_columns: InputColumns) -> J
     """Return a column that is given as `input.field`, or as a field that only one input has."""
     input_, dot, field = field_path.rpartition(".")
     if dot:
-        fix = f"Write input.field, with one of: {', '.join(input_columns)}"
-        require(input_ in input_columns, "join.take", repr(field_path), fix)
+        problem, label = f"{field_path!r}: the join has no input {input_!r}", "Write input.field. Inputs"
+        require_known_name(input_, input_columns, "join.take", problem, label)
         return JoinColumn(name, input_, field)
     owning_inputs = [
         input_name
         for input_name, columns in input_columns.items()
         if columns is None or field_path in columns
     ]
+    if not owning_inputs:
+        known_fields = [name for columns in input_columns.values() for name in columns or ()]
+        problem = f"no input has a field {field_path!r}"
+        require_known_name(field_path, known_fields, "join.take", problem, "Known fields")
     fix = f"Name the input, as in '{next(iter(input_columns))}.{field_path}'"
     require(len(owning_inputs) == 1, "join.take", f"{len(owning_inputs)} inputs have {field_path!r}", fix)
     return JoinColumn(name, owning_inputs[0], field_path)

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
 
 from penstock.engine.definition.argument_checks import require
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan.columns import stage_input_columns
 from penstock.engine.plan.correction_time import correction_time_ms
 from penstock.engine.plan.sources import PlanSource
-from penstock.engine.plan.stages import AccumulationMode, Plan, Stage
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
 from penstock.engine.plan.steps import InputSteps, SelectStep, Step
 from penstock.engine.plan.validation.pane_timing import has_final_pane
@@ -17,20 +16,18 @@ from penstock.engine.plan.validation.plans import validate_plan
 from penstock.engine.windows.same_windows import SameWindows
 from penstock.stream.input_specs import DeduplicationSpec, build_sources
 from penstock.stream.join_columns import JoinSpec, join_member_outputs, resolve_join
+from penstock.stream.pipeline_definition import PipelineDefinition
 from penstock.stream.trigger_options import TriggerOptions
 
-if TYPE_CHECKING:
-    from penstock.stream.pipeline import Pipeline
 
-
-def build_plan(name: str, pipeline: "Pipeline") -> Plan:
+def build_plan(name: str, pipeline: PipelineDefinition) -> Plan:
     """Return the validated plan."""
     outputs = tuple(iter_outputs(pipeline))
     stage_order = dict.fromkeys(
         stage_pipeline for output_pipeline in outputs for stage_pipeline in iter_upstream(output_pipeline)
     )
     sources_by_name: dict[str, PlanSource] = {}
-    stages: dict[Pipeline, Stage] = {}
+    stages: dict[PipelineDefinition, Stage] = {}
     for number, stage_pipeline in enumerate(stage_order, start=1):
         table = stage_pipeline.sinks[0].table if stage_pipeline.sinks else f"{name}_{number}"
         stage_name = stage_pipeline.stage_name or (name if stage_pipeline == outputs[0] else table)
@@ -53,15 +50,15 @@ class StageInputs:
 
 
 def resolve_inputs(
-    part: "Pipeline",
+    part: PipelineDefinition,
     deduplication: DeduplicationSpec | None,
-    stages: "Mapping[Pipeline, Stage]",
+    stages: Mapping[PipelineDefinition, Stage],
     sources_by_name: dict[str, PlanSource],
 ) -> StageInputs:
     """Return the inputs of a part of a stage, and add its new sources to `sources_by_name`."""
     if part.upstream:
         return StageInputs(
-            tuple(stages[without_siblings(upstream_pipeline)].name for upstream_pipeline in part.upstream),
+            tuple(stages[upstream_pipeline.without_siblings()].name for upstream_pipeline in part.upstream),
             part.steps,
         )
     part_sources = build_sources(part.inputs, part.deduplication_spec or deduplication)
@@ -73,10 +70,10 @@ def resolve_inputs(
 
 
 def build_stage(
-    pipeline: "Pipeline",
+    pipeline: PipelineDefinition,
     name: str,
     parts: Iterable[StageInputs],
-    stages: "Mapping[Pipeline, Stage]",
+    stages: Mapping[PipelineDefinition, Stage],
     sources_by_name: Mapping[str, PlanSource],
 ) -> Stage:
     """Return the stage that a pipeline describes."""
@@ -119,10 +116,7 @@ def build_stage(
         key=pipeline.key_fields or (),
         trigger=trigger_options.trigger,
         lateness=lateness if trigger_options.lateness is None else trigger_options.lateness,
-        accumulation=cast(
-            "AccumulationMode",
-            pipeline.accumulation_mode or ("retracting" if reads_retractions else "accumulating"),
-        ),
+        accumulation=pipeline.accumulation_mode or ("retracting" if reads_retractions else "accumulating"),
         on_time_pane=trigger_options.on_time_pane,
         final_pane=trigger_options.final_pane or "never",
         may_finish=trigger_options.may_finish,
@@ -141,7 +135,7 @@ def build_stage(
     return stage
 
 
-def collect_steps(pipeline: "Pipeline") -> tuple[Step, ...]:
+def collect_steps(pipeline: PipelineDefinition) -> tuple[Step, ...]:
     """Return the steps of a stage. For `rows()`, a last step selects the key and the declared columns."""
     window = pipeline.window_spec
     if not isinstance(window, StatefulFunction) or not window.is_pass_through:
@@ -165,24 +159,19 @@ def resolve_join_stage(
     return replace(stage, join=join, aggregates=join_member_outputs(join))
 
 
-def iter_outputs(pipeline: "Pipeline") -> "Iterator[Pipeline]":
+def iter_outputs(pipeline: PipelineDefinition) -> Iterator[PipelineDefinition]:
     """Yield the outputs of the graph: the pipeline first, then its siblings and those of its inputs."""
-    yield without_siblings(pipeline)
+    yield pipeline.without_siblings()
     for sibling in pipeline.siblings:
         yield from iter_outputs(sibling)
     for input_pipeline in (*pipeline.upstream, *pipeline.input_parts):
         yield from tuple(iter_outputs(input_pipeline))[1:]
 
 
-def iter_upstream(pipeline: "Pipeline") -> "Iterator[Pipeline]":
+def iter_upstream(pipeline: PipelineDefinition) -> Iterator[PipelineDefinition]:
     """Yield the upstream stages of a pipeline and then itself. Some stages are yielded several times."""
     for upstream_pipeline in pipeline.upstream + tuple(
         part_upstream for part in pipeline.input_parts for part_upstream in part.upstream
     ):
         yield from iter_upstream(upstream_pipeline)
-    yield without_siblings(pipeline)
-
-
-def without_siblings(pipeline: "Pipeline") -> "Pipeline":
-    """Return the pipeline without its siblings."""
-    return replace(pipeline, siblings=())
+    yield pipeline.without_siblings()

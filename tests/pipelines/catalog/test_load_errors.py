@@ -6,19 +6,26 @@ from tests.catalogs import PIPELINE_TEMPLATE, WriteCatalogFile
 from penstock.engine.errors import DefinitionError
 from penstock.pipelines import catalog
 
+FIX = "Fix the file; other pipelines are not affected"
 BROKEN = {
-    "a syntax error": ("x = (", "SyntaxError: '(' was never closed"),
+    "a syntax error": ("x = (", f"broken.py:1: SyntaxError: '(' was never closed. {FIX}"),
     "a missing import": (
         "import missing_module",
-        "No module named 'missing_module', at line 1",
+        f"broken.py:1: ModuleNotFoundError: No module named 'missing_module'. {FIX}",
     ),
-    "a missing import of a helper": ("\nfrom broken_helper import x", "at line 1 of "),
-    "an exception": ("x = 1\n1 / 0", "ZeroDivisionError: division by zero, at line 2"),
-    "an exit": ("import sys\nsys.exit(3)", "SystemExit: 3, at line 2"),
-    "no pipeline of its name": ("other = 1", "defines no pipeline of this name"),
+    "a missing import of a helper": (
+        "\nfrom broken_helper import x",
+        "broken_helper.py:1: ModuleNotFoundError: No module named 'missing_module' (imported by ",
+    ),
+    "an exception": ("x = 1\n1 / 0", f"broken.py:2: ZeroDivisionError: division by zero. {FIX}"),
+    "an exit": ("import sys\nsys.exit(3)", f"broken.py:2: SystemExit: 3. {FIX}"),
+    "no pipeline of its name": (
+        "other = 1",
+        "broken.py: broken: the file defines no pipeline of this name. Define broken = read(...) in the file",
+    ),
     "a topic without contract": (
-        "from penstock.stream import read\nbroken = read('nothing')",
-        "no contract for 'nothing'",
+        "from penstock.stream import read\n\nbroken = read('nothing')",
+        "broken.py:3: read: there is no contract for 'nothing'. Known topics: ",
     ),
 }
 

@@ -53,7 +53,7 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
     with pytest.raises(stream.pipeline.DefinitionError, match=r"invalid\.yaml"):
         from_yaml(path)
     path.write_text("read: sensors\nwindow: {fixd: 1 minute}", encoding="utf-8")
-    with pytest.raises(stream.pipeline.DefinitionError, match=r"invalid\.yaml: window"):
+    with pytest.raises(stream.pipeline.DefinitionError, match=r"invalid\.yaml:2: window"):
         from_yaml(path)
 
 
@@ -92,7 +92,7 @@ def test_the_order_of_calls_does_not_matter() -> None:
         ({"left": "clicks"}, "join.right: missing. Name a topic"),
         (
             {"left": "clicks", "right": {"colour": "red"}},
-            "join.right: unknown name 'colour'. Known names: read, union",
+            "join.right: there is no section 'colour'. Sections: ",
         ),
         ({"left": "clicks", "right": {"key": "id"}}, "read: missing"),
         ({"left": "clicks", "right": {"read": "cards", "key": "id"}}, "window: missing in invalid_1"),

@@ -174,7 +174,7 @@ INVALID_CHAINS: dict[str, tuple[Pipeline, str]] = {
         join(read("clicks"), read("cards"), by="id", take=["colour"])
         .window(fixed("1 hour"))
         .write("t", mode="log"),
-        "0 inputs have 'colour'",
+        "no input has a field 'colour'",
     ),
     "a column of both inputs": (
         join(read("clicks"), read("cards"), by="id", take=["at"])

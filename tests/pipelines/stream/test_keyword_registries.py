@@ -96,7 +96,7 @@ def user_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("evry", "there is no trigger 'evry'. Did you mean 'every'? Write one of: after_all, "),
+        ("evry", "there is no trigger 'evry'. Did you mean 'every'?"),
         ("user_keywords:without_annotation", "is not a trigger. Name a class of this kind, or a function"),
         ("user_keywords:unknown_annotation", "name 'Trigger' is not defined. Or write one of: after_all, "),
         ("penstock.stream.windows:fixed", "is not a trigger. Name a class of this kind, or a function"),

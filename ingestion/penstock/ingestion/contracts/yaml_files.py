@@ -1,10 +1,11 @@
-"""Reads YAML files and reports errors with their line."""
+"""Reads YAML files, and finds the lines of their keys for messages."""
 
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from penstock.core.source_tree import SourceNode
 from penstock.ingestion.errors import DocumentError
 
 
@@ -35,3 +36,34 @@ def read_yaml(path: Path) -> object:
         raise DocumentError("nested too deeply") from error
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise DocumentError(f"cannot be read: {' '.join(str(error).split())}") from error
+
+
+def read_yaml_lines(path: Path) -> SourceNode:
+    """Return the keys and texts of a file with their lines. A file that cannot be read has none."""
+    try:
+        root = yaml.compose(path.read_text("utf-8"), yaml.SafeLoader)
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):
+        root = None
+    document = SourceNode(1)
+    if root is not None:
+        document.children = _list_children(root, {})
+    return document
+
+
+def _list_children(node: yaml.Node, children_by_node: dict[int, list[SourceNode]]) -> list[SourceNode]:
+    """Return the nodes of a value. An anchor is converted once, and shared by its aliases."""
+    if id(node) in children_by_node:
+        return children_by_node[id(node)]
+    children = children_by_node[id(node)] = []
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            inner = _list_children(value, children_by_node)
+            children.append(SourceNode(key.start_mark.line + 1, str(key.value), children=inner))
+    elif isinstance(node, yaml.SequenceNode):
+        for number, item in enumerate(node.value, start=1):
+            inner = _list_children(item, children_by_node)
+            children.append(SourceNode(item.start_mark.line + 1, str(number), children=inner))
+    else:
+        is_block = getattr(node, "style", None) in ("|", ">")
+        children.append(SourceNode(node.start_mark.line + 1 + is_block, text=str(node.value)))
+    return children

@@ -62,7 +62,7 @@ class Collect(OrderedAggregate):
         return tuple(values)
 
 
-@keyword("collect")
+@keyword("collect", synonyms=("collectlist", "arrayagg", "listagg", "tolist"))
 def collect(field: str, order: str = "event_time") -> Collect:
     """Collect all values into a list."""
     return Collect(field, cast("ValueOrder", order))

@@ -48,7 +48,7 @@ class Count(Aggregate):
         return Count(RestrictedColumn(input_, self.field).name)
 
 
-@keyword("count")
+@keyword("count", synonyms=("counter", "size", "len", "numrecords"))
 def count(field: str | None = None) -> Count:
     """Count records, or only those where the field is not null."""
     return Count(field)

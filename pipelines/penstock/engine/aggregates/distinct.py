@@ -74,7 +74,18 @@ class Distinct(FieldValuesAggregate):
         return len(dict.fromkeys(values))
 
 
-@keyword("distinct")
+@keyword(
+    "distinct",
+    synonyms=(
+        "countdistinct",
+        "distinctcount",
+        "approxcountdistinct",
+        "nunique",
+        "unique",
+        "uniques",
+        "cardinality",
+    ),
+)
 def distinct(field: str, exact: bool = True, precision: int = 12) -> Distinct:
     """Count distinct values, exactly or with a HyperLogLog sketch of 2 ** precision registers."""
     return Distinct(field, exact, precision)

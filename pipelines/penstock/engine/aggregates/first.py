@@ -41,7 +41,7 @@ class First(OrderedAggregate):
         return values[0] if values else None
 
 
-@keyword("first")
+@keyword("first", synonyms=("firstvalue", "earliest", "anyvalue"))
 def first(field: str, order: str = "event_time") -> First:
     """Take the first value that is not null, by `event_time` or by `arrival`."""
     return First(field, cast("ValueOrder", order))

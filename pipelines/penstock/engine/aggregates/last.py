@@ -41,7 +41,7 @@ class Last(OrderedAggregate):
         return values[-1] if values else None
 
 
-@keyword("last")
+@keyword("last", synonyms=("lastvalue", "latest"))
 def last(field: str, order: str = "event_time") -> Last:
     """Take the last value that is not null, by `event_time` or by `arrival`."""
     return Last(field, cast("ValueOrder", order))

@@ -42,7 +42,7 @@ class Max(FieldValuesAggregate):
         return max(values, key=nan_last_key, default=None)
 
 
-@keyword("max")
+@keyword("max", synonyms=("maximum", "largest", "greatest"))
 def max_(field: str) -> Max:
     """Take the maximum of the field."""
     return Max(field)

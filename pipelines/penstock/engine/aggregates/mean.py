@@ -43,7 +43,7 @@ class Mean(AdditiveAggregate):
         return Accumulator(context.output, self.result_type(context), parts, show, count_part.name)
 
 
-@keyword("mean")
+@keyword("mean", synonyms=("avg", "average", "meanof"))
 def mean(field: str) -> Mean:
     """Average the field."""
     return Mean(field)

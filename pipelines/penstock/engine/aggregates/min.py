@@ -42,7 +42,7 @@ class Min(FieldValuesAggregate):
         return min(values, key=nan_last_key, default=None)
 
 
-@keyword("min")
+@keyword("min", synonyms=("minimum", "smallest", "least"))
 def min_(field: str) -> Min:
     """Take the minimum of the field."""
     return Min(field)

@@ -81,7 +81,18 @@ class Quantiles(FieldValuesAggregate):
         return tuple(float(value) if isinstance(value, Decimal) else value for value in selected)
 
 
-@keyword("quantiles")
+@keyword(
+    "quantiles",
+    synonyms=(
+        "percentile",
+        "percentiles",
+        "quantile",
+        "median",
+        "approxpercentile",
+        "percentileapprox",
+        "approxquantile",
+    ),
+)
 def quantiles(field: str, *ranks: float, k: int = 200) -> Quantiles:
     """Approximate the quantiles at these ranks with a KLL sketch, as in `quantiles("latency", 0.5, 0.99)`."""
     return Quantiles(field, ranks, k)

@@ -34,7 +34,7 @@ class Sum(AdditiveAggregate):
         return Accumulator(context.output, total.sum_type, parts, total.extract_sums, count_part.name)
 
 
-@keyword("sum")
+@keyword("sum", synonyms=("total", "add", "sumof"))
 def sum_(field: str) -> Sum:
     """Sum the field."""
     return Sum(field)

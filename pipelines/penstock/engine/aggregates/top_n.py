@@ -134,7 +134,7 @@ class TopN(ValuesAggregate):
         return f"({'max_by' if self.largest else 'min_by'}({entry_sql}, {order_sql}, {self.n}))"
 
 
-@keyword("top")
+@keyword("top", synonyms=("topn", "topk", "mostfrequent", "mode"))
 def top(n: int, field: str, by: str | None = None, largest: bool = True) -> TopN:
     """Take the field of the n records with the largest (or smallest) `by`."""
     return TopN(field, n, by, largest)

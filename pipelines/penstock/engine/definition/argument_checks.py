@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from types import UnionType
 
-from penstock.core.names import NO_SYNONYMS, list_names, suggest_name
+from penstock.core.names import NO_SYNONYMS, suggest_name, suggest_or_list
 from penstock.engine.errors import DefinitionError, UnknownNameError
 
 MAX_DURATION_MS = 10**15
@@ -69,9 +69,7 @@ def require_known_name(
     """Refuse a name that does not exist. The error suggests the nearest one; `label` introduces the known names."""
     known = list(known_names)
     if name not in known:
-        suggestion = suggest_name(name, known, synonyms).lstrip()
-        fix = f"{suggestion} {label}: {list_names(name, known)}".lstrip()
-        raise UnknownNameError(field, problem, fix, name=name)
+        raise UnknownNameError(field, problem, suggest_or_list(name, known, label, synonyms), name=name)
 
 
 def require_name(value: str, field: str) -> None:

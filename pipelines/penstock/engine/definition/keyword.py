@@ -1,26 +1,38 @@
 """Keywords: the functions that define parts of a pipeline, under the names that YAML and Python use."""
 
-from collections.abc import Callable
-from inspect import signature
+from collections.abc import Callable, Mapping
+from inspect import Parameter, signature
 from typing import Any, TypeVar
 
+from penstock.core.duration import is_duration
 from penstock.core.errors import UnknownKindError
 from penstock.core.kind_registry import KindRegistry
-from penstock.core.names import suggest_name, with_article
-from penstock.engine.errors import DefinitionError
+from penstock.core.names import suggest_or_list, with_article
+from penstock.engine.definition.argument_checks import require_known_name
+from penstock.engine.definition.phrases import join_phrases
+from penstock.engine.definition.problem_collector import ProblemCollector
+from penstock.engine.definition.synonyms import ARGUMENT_SYNONYMS
+from penstock.engine.errors import DefinitionError, UnknownNameError
 
 KeywordFunction = Callable[..., Any]
 Function = TypeVar("Function", bound=KeywordFunction)
 
 
-def keyword(name: str) -> Callable[[Function], Function]:
+def keyword(
+    name: str, *, synonyms: tuple[str, ...] = (), duration_hint: str = ""
+) -> Callable[[Function], Function]:
     """Mark a function as the one behind a keyword of pipeline definitions.
 
     The function takes the arguments as users write them, such as durations as text, and returns a part of a plan.
+
+    Args:
+        name: the keyword.
+        synonyms: words of other systems, in lower case and without `_`. Messages suggest the keyword for them.
+        duration_hint: what to write instead of a bare duration, with `{}` in its place.
     """
 
     def mark(function: Function) -> Function:
-        function.__dict__["keyword"] = name
+        function.__dict__.update(keyword=name, synonyms=synonyms, duration_hint=duration_hint)
         return function
 
     return mark
@@ -60,26 +72,55 @@ def find_keyword(name: str, registry: KindRegistry[KeywordFunction], field: str)
     """Return the function of a keyword or of a `module:name`. The error suggests the nearest keyword."""
     known_names = registry.kinds_by_name
     if ":" not in name and name not in known_names:
-        suggestion = suggest_name(name, known_names).lstrip()
-        fix = f"{suggestion} Write one of: {', '.join(known_names)}, or module:name".lstrip()
-        raise DefinitionError(field, f"there is no {registry.noun} {name!r}", fix)
+        raise _unknown_keyword(name, registry, field)
     try:
         return registry.find_kind(name)
     except (UnknownKindError, NameError) as error:
         raise DefinitionError(field, str(error), f"Or write one of: {', '.join(known_names)}") from error
 
 
+def list_synonyms(registry: KindRegistry[KeywordFunction]) -> Mapping[str, str]:
+    """Return the words of other systems, and the keyword for each."""
+    return {
+        synonym: name
+        for name, function in registry.kinds_by_name.items()
+        for synonym in getattr(function, "synonyms", ())
+    }
+
+
 def call_with_arguments(
     function: KeywordFunction, positional: list[Any], keyword_arguments: dict[str, Any], field: str
 ) -> Any:
-    """Call the function of a keyword. If the arguments do not fit, the error lists its parameters."""
+    """Call the function of a keyword. The error lists all arguments that it does not have."""
     function_signature = signature(function)
+    parameters = function_signature.parameters
+    if all(parameter.kind is not Parameter.VAR_KEYWORD for parameter in parameters.values()):
+        collector = ProblemCollector()
+        for name in keyword_arguments:
+            with collector.collect():
+                problem, label = f"there is no argument {name!r}", "Its arguments are"
+                require_known_name(name, parameters, field, problem, label, ARGUMENT_SYNONYMS)
+        collector.raise_problems()
     try:
         function_signature.bind(*positional, **keyword_arguments)
     except TypeError as problem:
-        parameter_names = ", ".join(function_signature.parameters) or "nothing"
-        raise DefinitionError(field, str(problem), f"Its arguments are: {parameter_names}") from None
+        raise DefinitionError(
+            field, str(problem), f"Its arguments are: {', '.join(parameters) or 'none'}"
+        ) from None
     return function(*positional, **keyword_arguments)
+
+
+def _unknown_keyword(name: str, registry: KindRegistry[KeywordFunction], field: str) -> UnknownNameError:
+    known_names = registry.kinds_by_name
+    hints = [hint for kind in known_names.values() if (hint := getattr(kind, "duration_hint", ""))]
+    if hints and is_duration(name):
+        fix = f"Write {join_phrases([hint.replace('{}', name) for hint in hints], 'or')}"
+        return UnknownNameError(
+            field, f"{name!r} is a duration, not {with_article(registry.noun)}", fix, name=name
+        )
+    label = f"Write one of these, or module:name for {with_article(registry.noun)} of your own"
+    fix = suggest_or_list(name, known_names, label, list_synonyms(registry))
+    return UnknownNameError(field, f"there is no {registry.noun} {name!r}", fix, name=name)
 
 
 def _keyword_of(member: Any) -> str | None:

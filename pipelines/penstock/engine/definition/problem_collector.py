@@ -30,9 +30,11 @@ class ProblemCollector:
         except DefinitionError as error:
             self.add(error)
 
+    def combine(self) -> DefinitionError:
+        """Return the problems, at least one, as one error."""
+        return self.problems[0] if len(self.problems) == 1 else CombinedDefinitionError(self.problems)
+
     def raise_problems(self) -> None:
         """Raise what was collected, if anything."""
-        if len(self.problems) == 1:
-            raise self.problems[0]
         if self.problems:
-            raise CombinedDefinitionError(self.problems)
+            raise self.combine()

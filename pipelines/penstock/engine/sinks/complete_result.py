@@ -35,7 +35,7 @@ class CompleteTableSink(DeltaSink):
         return CompleteResultTable(context.path, schema, context.application, list(context.window_key))
 
 
-@keyword("complete")
+@keyword("complete", synonyms=("overwrite", "replace", "full"))
 def complete(table: str) -> CompleteTableSink:
     """Overwrite a table with the complete result."""
     return CompleteTableSink(table)

@@ -39,7 +39,7 @@ class FinalPanes(DeltaSink):
         return panes.filter(pc.and_(panes.column("final"), is_insert))
 
 
-@keyword("final")
+@keyword("final", synonyms=("closed", "finalonly"))
 def final(table: str) -> FinalPanes:
     """Append the final pane of each window to a table."""
     return FinalPanes(table)

@@ -33,7 +33,7 @@ class LatestValues(DeltaSink):
         return LatestTable(context.path, schema, context.application, list(context.window_key), file_span_us)
 
 
-@keyword("latest")
+@keyword("latest", synonyms=("upsert", "update", "merge", "current"))
 def latest(table: str) -> LatestValues:
     """Update a table with the latest value of each key and window."""
     return LatestValues(table)

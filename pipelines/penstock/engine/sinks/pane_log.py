@@ -42,7 +42,7 @@ class PaneLog(DeltaSink):
         return LogTable(context.path, context.pane_schema, context.application)
 
 
-@keyword("log")
+@keyword("log", synonyms=("append", "changelog", "history"))
 def log(table: str, output: str | None = None) -> PaneLog:
     """Append every pane to a table, or the rows of a side output of a stateful function."""
     return PaneLog(table, output)

@@ -22,7 +22,7 @@ class AfterAll(ParallelTrigger):
         return "when all of these are ready"
 
 
-@keyword("after_all")
+@keyword("after_all", synonyms=("all", "and"))
 def after_all(*of: Trigger) -> AfterAll:
     """Fire when all of the triggers are ready."""
     return AfterAll(of)

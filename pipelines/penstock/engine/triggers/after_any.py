@@ -22,7 +22,7 @@ class AfterAny(ParallelTrigger):
         return "when the first of these is ready"
 
 
-@keyword("after_any")
+@keyword("after_any", synonyms=("afterfirst", "any", "or"))
 def after_any(*of: Trigger) -> AfterAny:
     """Fire when one of the triggers is ready."""
     return AfterAny(of)

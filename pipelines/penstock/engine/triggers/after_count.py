@@ -43,7 +43,7 @@ class AfterCount(Trigger):
         return self.n == 1
 
 
-@keyword("after_count")
+@keyword("after_count", synonyms=("count", "aftern", "elementcount"))
 def after_count(n: int) -> AfterCount:
     """Fire when at least n records have arrived."""
     return AfterCount(n)

@@ -63,7 +63,7 @@ class AfterEach(Trigger):
         return self.triggers[0].can_fire_before_end
 
 
-@keyword("after_each")
+@keyword("after_each", synonyms=("afterinorder", "inorder", "sequence"))
 def after_each(*of: Trigger) -> AfterEach:
     """Run one trigger after the other."""
     return AfterEach(of)

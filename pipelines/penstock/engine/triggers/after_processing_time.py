@@ -36,7 +36,7 @@ class AfterProcessingTime(Trigger):
         return True
 
 
-@keyword("after_processing_time")
+@keyword("after_processing_time", synonyms=("processingtime", "afterdelay", "delay", "timeout"))
 def after_processing_time(delay: Duration) -> AfterProcessingTime:
     """Fire this long after the first record, on the batch clock."""
     return AfterProcessingTime(to_milliseconds(delay, "trigger.after_processing_time"))

@@ -88,7 +88,9 @@ class AfterWatermark(Trigger):
         return self.fires_once
 
 
-@keyword("after_watermark")
+@keyword(
+    "after_watermark", synonyms=("watermark", "onwatermark", "atwatermark", "eventtime", "eventtimetrigger")
+)
 def after_watermark(early: Trigger | None = None, late: Trigger | None = None) -> AfterWatermark:
     """Fire when the watermark passes the end of the window, before it by `early`, and after it by `late`.
 

@@ -39,7 +39,11 @@ class Every(Trigger):
         return True
 
 
-@keyword("every")
+@keyword(
+    "every",
+    synonyms=("interval", "continuous", "periodically", "aftersynchronizedprocessingtime"),
+    duration_hint="{every: {}}",
+)
 def every(period: Duration, offset: Duration = 0) -> Every:
     """Fire at the next multiple of the period after the first record, on the batch clock."""
     return Every(to_milliseconds(period, "trigger.every"), to_milliseconds(offset, "trigger.every.offset"))

@@ -50,7 +50,7 @@ class OrFinally(Trigger):
         return self.trigger.can_fire_before_end or self.until.can_fire_before_end
 
 
-@keyword("or_finally")
+@keyword("or_finally", synonyms=("until", "finally"))
 def or_finally(of: Trigger, until: Trigger) -> OrFinally:
     """Fire as the first trigger, until the second one fires."""
     return OrFinally(of, until)

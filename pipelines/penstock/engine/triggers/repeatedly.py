@@ -57,7 +57,7 @@ class Repeatedly(Trigger):
         return self.trigger.shows_all_elements_when_repeated
 
 
-@keyword("repeatedly")
+@keyword("repeatedly", synonyms=("repeat", "forever", "repeatedlyforever"))
 def repeatedly(of: Trigger) -> Repeatedly:
     """Restart the trigger whenever it finishes."""
     return Repeatedly(of)

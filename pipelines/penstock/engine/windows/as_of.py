@@ -130,7 +130,7 @@ class AsOf(JoinWindow):
         return left
 
 
-@keyword("as_of")
+@keyword("as_of", synonyms=("asofjoin", "temporal", "versioned"))
 def as_of(tolerance: Duration | None = None, ends: str | None = None) -> AsOf:
     """Join each left record with the latest right record at or before its time (an as-of join).
 

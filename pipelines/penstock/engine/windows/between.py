@@ -112,7 +112,7 @@ class Between(JoinWindow):
         return np.maximum(left, right)
 
 
-@keyword("between")
+@keyword("between", synonyms=("interval", "intervaljoin"))
 def between(before: Duration, after: Duration) -> Between:
     """Join a left record with right records from `before` earlier to `after` later (an interval join)."""
     return Between(

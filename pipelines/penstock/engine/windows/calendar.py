@@ -80,7 +80,7 @@ class Calendar(TimeWindow):
         )
 
 
-@keyword("calendar")
+@keyword("calendar", synonyms=("day", "days", "daily", "week", "weekly", "month", "monthly"))
 def calendar(unit: str, zone: str = "UTC") -> Calendar:
     """Assign records to days, weeks (from Monday) or months of a time zone."""
     return Calendar(cast("CalendarUnit", unit), zone)

@@ -72,7 +72,11 @@ class Fixed(TimeWindow):
         return WindowAssignment.of_single_windows(start, start + self.size)
 
 
-@keyword("fixed")
+@keyword(
+    "fixed",
+    synonyms=("tumble", "fixedwindows", "fixedwindow", "tumblingwindow", "timewindow"),
+    duration_hint="{fixed: {}}",
+)
 def fixed(size: Duration, offset: Duration = 0, time: str = "event") -> Fixed:
     """Assign records to fixed windows of event time, or of the batch clock with `time="processing"`."""
     size_ms = to_milliseconds(size, "window.fixed.size")

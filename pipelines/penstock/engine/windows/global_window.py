@@ -35,7 +35,7 @@ class Global(TimeWindow):
         )
 
 
-@keyword("global")
+@keyword("global", synonyms=("globalwindow", "globalwindows", "unbounded", "all"))
 def global_window() -> Global:
     """Assign all records to one window that never ends."""
     return Global()

@@ -43,7 +43,7 @@ class Sessions(TimeWindow):
         return WindowAssignment.of_single_windows(times, times + self.gap)
 
 
-@keyword("sessions")
+@keyword("sessions", synonyms=("session", "sessionwindow", "gap"))
 def sessions(gap: Duration) -> Sessions:
     """Group the records of a key into sessions, which end after a gap without records."""
     return Sessions(to_milliseconds(gap, "window.sessions.gap"))

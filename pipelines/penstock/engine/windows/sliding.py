@@ -118,7 +118,7 @@ class Sliding(TimeWindow):
         return np.maximum((self.size - into_period + self.period - 1) // self.period, 0)
 
 
-@keyword("sliding")
+@keyword("sliding", synonyms=("hop", "hopping", "slide", "slidingwindow", "hoppingwindow"))
 def sliding(size: Duration, period: Duration, offset: Duration = 0, time: str = "event") -> Sliding:
     """Assign records to windows of this size that start every period."""
     size_ms = to_milliseconds(size, "window.sliding.size")

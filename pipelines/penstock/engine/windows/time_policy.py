@@ -76,7 +76,11 @@ class TimePolicy(ClosePolicy, EvictionPolicy, TriggerPolicy):
         )
 
 
-@keyword("elapsed")
+@keyword(
+    "elapsed",
+    synonyms=("duration", "time"),
+    duration_hint="{elapsed: {}} for a policy in record order, and window: {fixed: {}} for windows of event time",
+)
 def elapsed(duration: Duration) -> TimePolicy:
     """A policy by time on the batch clock."""
     return TimePolicy(to_milliseconds(duration, "window.elapsed"))

@@ -25,7 +25,7 @@ class Tumbling(OrderWindow):
     close: ClosePolicy
 
     def __post_init__(self) -> None:
-        fix = f"{POLICY_HINT} or punctuation(\"kind = 'end'\")"
+        fix = f"{POLICY_HINT} or punctuation(\"kind = 'end'\"). For windows of event time, write fixed('1 minute')"
         require_type(self.close, ClosePolicy, "window.tumbling", fix)
 
     def describe(self) -> str:

@@ -6,22 +6,25 @@ pipeline: any failure to load it raises a DefinitionError that names the file an
 """
 
 import ast
+import re
 import sys
-import traceback
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module, invalidate_caches
 from pathlib import Path
 
+from penstock.core.display_path import display_path
 from penstock.core.names import explain_unknown_name
-from penstock.engine.errors import DefinitionError
+from penstock.engine.errors import DefinitionError, UnknownNameError
 from penstock.engine.plan.stages import Plan
 from penstock.engine.user_modules import CATALOG_FOLDER, find_pipeline_file, find_user_modules
 from penstock.ingestion.contracts import load_contract
 from penstock.ingestion.contracts.yaml_files import read_yaml
 from penstock.ingestion.errors import ContractError
 from penstock.pipelines.demonstration import Demo, parse_demo
+from penstock.pipelines.load_failures import describe_failure, locate_failure
 from penstock.stream import Pipeline, from_yaml
+from penstock.stream.problem_lines import locate_problems
 
 
 def pipeline_names() -> tuple[str, ...]:
@@ -35,19 +38,21 @@ def load_plan(name: str) -> Plan:
     """Return the validated plan of a pipeline. Raises DefinitionError if it is unknown or invalid."""
     file = find_pipeline_file(name)
     if file is None or name not in pipeline_names():
-        unknown_text = explain_unknown_name("pipeline", name, pipeline_names())
-        raise DefinitionError("stream", unknown_text, "`penstock demo --list` lists all pipelines")
+        raise unknown_pipeline(name)
     try:
         return _load_pipeline(file).to_plan(name)
     except DefinitionError as problem:
-        raise (problem if str(file) in problem.location else problem.with_location(str(file))) from None
+        raise locate_failure(problem, file, find_user_modules(name).values()) from None
     except ContractError as problem:
-        raise DefinitionError("read", problem, "Fix the contract file", str(file)) from problem
+        raise DefinitionError("read", problem, "Fix the contract file", display_path(file)) from problem
     except (Exception, SystemExit) as problem:
-        fix = "Fix the file; other pipelines are not affected"
-        raise DefinitionError(
-            name, f"cannot be loaded: {_describe_failure(name, problem)}", fix, str(file)
-        ) from problem
+        raise describe_failure(problem, file, find_user_modules(name).values()) from problem
+
+
+def unknown_pipeline(name: str) -> DefinitionError:
+    """Return the error of a pipeline that does not exist, with the nearest name."""
+    unknown_text = explain_unknown_name("pipeline", name, pipeline_names())
+    return UnknownNameError("stream", unknown_text, "`penstock demo --list` lists all pipelines", name=name)
 
 
 def reload_plan(name: str) -> Plan:
@@ -95,10 +100,10 @@ def load_demo(name: str) -> Demo:
         try:
             return parse_demo(document.get("demo") if isinstance(document, Mapping) else None)
         except DefinitionError as problem:
-            raise problem.with_location(str(file)) from None
+            raise locate_problems(problem, file) from None
     demo = getattr(sys.modules[pipeline_module(name)], "demo", Demo())
     if not isinstance(demo, Demo):
-        raise DefinitionError("demo", repr(demo), "Write demo = Demo(...)", str(file))
+        raise DefinitionError("demo", repr(demo), "Write demo = Demo(...)", display_path(file))
     return demo
 
 
@@ -110,24 +115,16 @@ def _reload_root(module: str) -> str:
 def _load_pipeline(file: Path) -> Pipeline:
     if file.suffix == ".yaml":
         return from_yaml(file)
-    pipeline = getattr(import_module(pipeline_module(file.stem)), file.stem, None)
+    name = file.stem
+    if not name.isidentifier():
+        valid_name = re.sub(r"\W|^(?=\d)", "_", name, flags=re.ASCII)
+        fix = f"Rename it to {valid_name}.py: names of Python files have letters, digits and _"
+        raise DefinitionError("the file", f"{name!r} is not a Python name", fix)
+    module = import_module(pipeline_module(name))
+    pipeline = getattr(module, name, None)
     if not isinstance(pipeline, Pipeline):
-        raise DefinitionError(
-            file.stem, f"{file} defines no pipeline of this name", f"Define {file.stem} = read(...) in it"
-        )
+        others = [key for key, value in vars(module).items() if isinstance(value, Pipeline)]
+        suggestion = f"{others[0]!r} is a pipeline: rename it, or the file" if others else ""
+        fix = suggestion or f"Define {name} = read(...) in the file"
+        raise DefinitionError(name, "the file defines no pipeline of this name", fix)
     return pipeline
-
-
-def _describe_failure(name: str, problem: BaseException) -> str:
-    """Describe an error, with the file and line of the user code that raised it."""
-    failure = f"{type(problem).__name__}: {problem}"
-    if isinstance(problem, SyntaxError):
-        return failure if problem.filename is None else f"{failure} in {problem.filename}"
-    files = {str(path) for path in find_user_modules(name).values()}
-    user_frames = [frame for frame in traceback.extract_tb(problem.__traceback__) if frame.filename in files]
-    if not user_frames:
-        return failure
-    file_note = (
-        "" if user_frames[-1].filename == str(find_pipeline_file(name)) else f" of {user_frames[-1].filename}"
-    )
-    return f"{failure}, at line {user_frames[-1].lineno}{file_note}"

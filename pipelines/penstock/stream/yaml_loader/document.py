@@ -1,37 +1,64 @@
 """Pipelines in YAML. A document gives the same plan as the equivalent Python definition."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from penstock.engine.definition.argument_checks import require
+from penstock.core.display_path import display_path
+from penstock.engine.aggregates import Aggregate, AggregateOutput
+from penstock.engine.aggregates.count import Count
+from penstock.engine.definition.argument_checks import require, require_known_name
 from penstock.engine.definition.keyword import call_with_arguments
+from penstock.engine.definition.problem_collector import ProblemCollector
+from penstock.engine.definition.synonyms import VERB_SYNONYMS
 from penstock.engine.definition.user_functions import import_by_name
-from penstock.engine.errors import DefinitionError
+from penstock.engine.errors import DefinitionError, UnknownNameError
+from penstock.engine.plan.stages import AccumulationMode
+from penstock.engine.windows.global_window import Global
 from penstock.ingestion.contracts.yaml_files import read_yaml
 from penstock.ingestion.errors import DocumentError
 from penstock.stream.inputs import join, read, read_panes, union
 from penstock.stream.keyword_registries import TRIGGER_KEYWORDS, WINDOW_KEYWORDS
-from penstock.stream.pipeline import Pipeline
+from penstock.stream.pipeline import Pipeline, definition_of
+from penstock.stream.pipeline_definition import PipelineDefinition
+from penstock.stream.problem_lines import locate_problems
 from penstock.stream.yaml_loader.aggregate_calls import parse_aggregate
-from penstock.stream.yaml_loader.keywords import parse_keyword, require_known_name
-from penstock.stream.yaml_loader.nodes import require_mapping, require_strings
+from penstock.stream.yaml_loader.keywords import parse_keyword
+from penstock.stream.yaml_loader.nodes import as_list, require_mapping, require_strings
 from penstock.stream.yaml_loader.steps import apply_steps
 
 TRIGGER_OPTIONS = ("lateness", "may_finish", "on_time_pane", "final_pane")
 
 
 def from_yaml(path: Path) -> Pipeline:
-    """Load a definition from a YAML file. Errors name the file."""
+    """Load a definition from a YAML file.
+
+    Args:
+        path: the file.
+
+    Raises DefinitionError with all problems of the file, each with its line.
+    """
     try:
         document = read_yaml(path)
     except DocumentError as problem:
-        raise DefinitionError("the file", problem, "Fix the YAML syntax", str(path)) from None
-    return from_document(document, str(path))
+        raise DefinitionError("the file", problem, "Fix the YAML syntax", display_path(path)) from None
+    try:
+        return from_document(document)
+    except DefinitionError as problem:
+        raise locate_problems(problem, path) from None
 
 
 def from_document(document: object, location: str = "") -> Pipeline:
-    """Load a definition from a parsed YAML document."""
+    """Load a definition from a parsed YAML document.
+
+    Args:
+        document: what a YAML parser returned: mappings, lists and scalars.
+        location: where the document comes from, for messages.
+
+    Raises DefinitionError with all problems of the document.
+    """
     try:
         return parse_document(require_mapping(document, "the document"))
     except DefinitionError as problem:
@@ -41,9 +68,23 @@ def from_document(document: object, location: str = "") -> Pipeline:
 
 
 def parse_document(document: Mapping[str, Any]) -> Pipeline:
-    """Parse a document with an input and other sections."""
-    for name in document:
-        require_known_name(name, SECTION_HANDLERS, "the document")
+    """Parse a document with an input and other sections. The error lists the problems of all sections."""
+    collector = ProblemCollector()
+    check_section_names(document, tuple(SECTION_HANDLERS), "the document", collector)
+    pipeline = Pipeline(PipelineDefinition())
+    with collector.collect():
+        pipeline = parse_input(document)
+    has_input = len(definition_of(pipeline).inputs) > 0
+    pipeline = apply_sections(pipeline, document, collector)
+    has_all_steps = len(as_list(document.get("steps", []))) == len(definition_of(pipeline).steps)
+    if collector.problems and has_input and has_all_steps:
+        list_unknown_fields(pipeline, document.get("aggregate"), collector)
+    collector.raise_problems()
+    return pipeline
+
+
+def parse_input(document: Mapping[str, Any]) -> Pipeline:
+    """Parse the section with the input of a document, of which there must be one."""
     input_sections = [name for name in INPUT_SECTIONS if name in document]
     if not input_sections:
         raise DefinitionError("read", "missing", "Name a topic, as in read: sensors")
@@ -53,15 +94,58 @@ def parse_document(document: Mapping[str, Any]) -> Pipeline:
         "together with another input",
         f"Write one of: {', '.join(INPUT_SECTIONS)}",
     )
-    return apply_sections(INPUT_SECTIONS[input_sections[0]](document[input_sections[0]]), document)
+    return INPUT_SECTIONS[input_sections[0]](document[input_sections[0]])
 
 
-def apply_sections(pipeline: Pipeline, document: Mapping[str, Any]) -> Pipeline:
-    """Apply all sections of a document to a pipeline."""
+def check_section_names(
+    document: Mapping[str, Any], known_names: Sequence[str], field: str, collector: ProblemCollector
+) -> None:
+    """Collect the names of sections that do not exist."""
+    for name in document:
+        with collector.collect():
+            problem = f"there is no section {name!r}"
+            refuse_option_as_section(name, known_names, field)
+            require_known_name(name, known_names, field, problem, "Sections", VERB_SYNONYMS)
+
+
+def refuse_option_as_section(name: str, known_names: Sequence[str], field: str) -> None:
+    """Refuse an option that is written as a section of its own, such as `lateness`."""
+    for section, function in SECTIONS_WITH_OPTIONS.items():
+        is_option = name not in known_names and name in signature(function).parameters
+        if is_option and section in known_names:
+            fix = f"Write it under {section}, as in {section}: {{{name}: ...}}"
+            raise UnknownNameError(field, f"{name!r} is an option of {section}", fix, name=name)
+
+
+def apply_sections(pipeline: Pipeline, document: Mapping[str, Any], collector: ProblemCollector) -> Pipeline:
+    """Apply all sections of a document to a pipeline. A section with a problem is left out."""
     for name, apply_section in SECTION_HANDLERS.items():
         if name in document:
-            pipeline = apply_section(pipeline, document[name])
+            with collector.collect():
+                pipeline = apply_section(pipeline, document[name])
     return pipeline
+
+
+def list_unknown_fields(pipeline: Pipeline, aggregates: object, collector: ProblemCollector) -> None:
+    """Collect the unknown fields of the sections without a problem, so that users see all problems in one call.
+
+    What a section with a problem would have defined is replaced by something without fields.
+    """
+    definition = definition_of(pipeline)
+    columns = aggregates if isinstance(aggregates, Mapping) else {}
+    valid_aggregates = parse_aggregates(columns, ProblemCollector()) or {"records": Count(None)}
+    outputs = tuple(AggregateOutput(name, aggregate) for name, aggregate in valid_aggregates.items())
+    checked_definition = replace(
+        definition,
+        window_spec=definition.window_spec or Global(),
+        aggregate_outputs=definition.aggregate_outputs or outputs,
+    )
+    try:
+        Pipeline(checked_definition).to_plan("unnamed")
+    except DefinitionError as error:
+        for problem in error.problems:
+            if isinstance(problem, UnknownNameError):
+                collector.add(problem.with_location(""))
 
 
 def parse_read(node: object) -> Pipeline:
@@ -76,7 +160,7 @@ def parse_read(node: object) -> Pipeline:
 
 def parse_union(node: object) -> Pipeline:
     """Parse `union`: a list of inputs, each with its own steps."""
-    inputs = node if isinstance(node, list) else [node]
+    inputs = as_list(node)
     return union(
         *(parse_part(input_node, f"union.{number}") for number, input_node in enumerate(inputs, start=1))
     )
@@ -97,13 +181,17 @@ def parse_part(node: object, field: str) -> Pipeline:
     if not set(document) <= set(PART_SECTIONS):
         return parse_stage(document, field)
     require("read" in document, f"{field}.read", "missing", "Name a topic, as in read: sensors")
-    return apply_sections(parse_read(document["read"]), document)
+    collector = ProblemCollector()
+    pipeline = apply_sections(parse_read(document["read"]), document, collector)
+    collector.raise_problems()
+    return pipeline
 
 
 def parse_stage(document: Mapping[str, Any], field: str) -> Pipeline:
     """Parse a stage that is part of a union or join: a document of its own."""
-    for name in document:
-        require_known_name(name, tuple(SECTION_HANDLERS), field)
+    collector = ProblemCollector()
+    check_section_names(document, tuple(SECTION_HANDLERS), field, collector)
+    collector.raise_problems()
     return parse_document(document)
 
 
@@ -123,9 +211,19 @@ def apply_key(pipeline: Pipeline, node: object) -> Pipeline:
 
 def apply_aggregate(pipeline: Pipeline, node: object) -> Pipeline:
     """Parse `aggregate`: columns and aggregate calls."""
-    columns = require_mapping(node, "aggregate")
-    aggregates = {name: parse_aggregate(text, f"aggregate.{name}") for name, text in columns.items()}
+    collector = ProblemCollector()
+    aggregates = parse_aggregates(require_mapping(node, "aggregate"), collector)
+    collector.raise_problems()
     return pipeline.aggregate(**aggregates)
+
+
+def parse_aggregates(columns: Mapping[str, Any], collector: ProblemCollector) -> dict[str, Aggregate]:
+    """Parse the aggregate of each column. Those with a problem are left out, and the problem is collected."""
+    aggregates: dict[str, Aggregate] = {}
+    for name, text in columns.items():
+        with collector.collect():
+            aggregates[name] = parse_aggregate(text, f"aggregate.{name}")
+    return aggregates
 
 
 def apply_stateful(pipeline: Pipeline, node: object) -> Pipeline:
@@ -158,12 +256,12 @@ def apply_trigger(pipeline: Pipeline, node: object) -> Pipeline:
 
 def apply_accumulation(pipeline: Pipeline, node: object) -> Pipeline:
     """Parse `accumulation`."""
-    return pipeline.accumulation(str(node))
+    return pipeline.accumulation(cast("AccumulationMode", str(node)))
 
 
 def apply_write(pipeline: Pipeline, node: object) -> Pipeline:
     """Parse `write`: one table or several, as in `{table: name, mode: latest}`."""
-    for sink in node if isinstance(node, list) else [node]:
+    for sink in as_list(node):
         options = {"table": sink} if isinstance(sink, str) else dict(require_mapping(sink, "write"))
         pipeline = call_with_arguments(pipeline.write, [], options, "write")
     return pipeline
@@ -192,12 +290,14 @@ def apply_name(pipeline: Pipeline, node: object) -> Pipeline:
 
 def apply_then(pipeline: Pipeline, node: object) -> Pipeline:
     """Parse `then`: one downstream stage or several, as documents without `read`."""
-    later_stages = []
-    for stage_node in node if isinstance(node, list) else [node]:
-        document = require_mapping(stage_node, "then")
-        for name in document:
-            require_known_name(name, LATER_STAGE_SECTIONS, "then")
-        later_stages.append(apply_sections(pipeline.then(), document))
+    later_stages: list[Pipeline] = []
+    collector = ProblemCollector()
+    for stage_node in as_list(node):
+        with collector.collect():
+            document = require_mapping(stage_node, "then")
+            check_section_names(document, LATER_STAGE_SECTIONS, "then", collector)
+            later_stages.append(apply_sections(pipeline.then(), document, collector))
+    collector.raise_problems()
     require(
         len(later_stages) > 0, "then", "no stage", "Write the sections of the next stage: key, aggregate, ..."
     )
@@ -206,7 +306,7 @@ def apply_then(pipeline: Pipeline, node: object) -> Pipeline:
 
 def apply_also(pipeline: Pipeline, node: object) -> Pipeline:
     """Parse `also`: other outputs, as documents with their own inputs, which may read the same topics."""
-    other_nodes = node if isinstance(node, list) else [node]
+    other_nodes = as_list(node)
     return pipeline.also(*(parse_document(require_mapping(other_node, "also")) for other_node in other_nodes))
 
 
@@ -215,6 +315,12 @@ INPUT_SECTIONS: dict[str, Callable[[Any], Pipeline]] = {
     "union": parse_union,
     "join": parse_join,
     "read_panes": parse_read_panes,
+}
+SECTIONS_WITH_OPTIONS: Mapping[str, Callable[..., Pipeline]] = {
+    "trigger": Pipeline.trigger,
+    "read": read,
+    "write": Pipeline.write,
+    "deduplicate": Pipeline.deduplicate,
 }
 PART_SECTIONS = ("read", "deduplicate", "steps")
 SECTION_HANDLERS: dict[str, Callable[[Pipeline, Any], Pipeline]] = {

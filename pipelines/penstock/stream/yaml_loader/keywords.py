@@ -4,12 +4,12 @@
 and any other value is the only argument. A keyword alone is a call without arguments.
 """
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from inspect import Parameter, Signature, signature
 from typing import Any
 
 from penstock.core.kind_registry import KindRegistry
+from penstock.core.names import list_names
 from penstock.engine.definition.keyword import KeywordFunction, call_with_arguments, find_keyword
 from penstock.engine.errors import DefinitionError
 from penstock.stream.keyword_registries import find_nested_registry
@@ -54,8 +54,8 @@ def split_keyword(node: object, registry: KindRegistry[KeywordFunction], field: 
         return str(keyword), value
     for keyword in node if isinstance(node, Mapping) else ():
         find_keyword(str(keyword), registry, field)
-    known_names = ", ".join(registry.kinds_by_name)
-    raise DefinitionError(field, repr(node), f"Write one of: {known_names}, with its arguments")
+    known_names = list_names("", registry.kinds_by_name)
+    raise DefinitionError(field, repr(node), f"Write one of these, with its arguments: {known_names}")
 
 
 def split_arguments(value: object, function_signature: Signature) -> tuple[list[Any], dict[str, Any]]:
@@ -89,13 +89,3 @@ def list_positional_parameters(function_signature: Signature, number: int) -> li
         if item.kind in {Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD}
     ]
     return [*by_position, *[variadic] * max(0, number - len(by_position))][:number]
-
-
-def require_known_name(name: str, known_names: Iterable[str], field: str) -> str:
-    """Refuse a name that is not in the list. The error suggests the nearest one."""
-    name_list = list(known_names)
-    if name in name_list:
-        return name
-    close_matches = difflib.get_close_matches(name, name_list, 1)
-    hint = f"Did you mean {close_matches[0]}? " if close_matches else ""
-    raise DefinitionError(field, f"unknown name {name!r}", f"{hint}Known names: {', '.join(name_list)}")

@@ -1,0 +1,54 @@
+"""Adds file and line to the problems of a definition: `catalog/orders.yaml:12`."""
+
+import ast
+from pathlib import Path
+
+from penstock.core.display_path import display_path
+from penstock.core.source_tree import SourceNode, find_line
+from penstock.engine.definition.problem_collector import ProblemCollector
+from penstock.engine.errors import DefinitionError, UnknownNameError
+from penstock.ingestion.contracts.yaml_files import read_yaml_lines
+
+
+def locate_problems(error: DefinitionError, file: Path) -> DefinitionError:
+    """Return the error with the file, and the line where it can be found, as the location of each problem."""
+    root = read_python_lines(file) if file.suffix == ".py" else read_yaml_lines(file)
+    collector = ProblemCollector()
+    for problem in error.problems:
+        name = problem.name if isinstance(problem, UnknownNameError) else ""
+        collector.add(problem.with_location(display_path(file, find_line(root, problem.field, name))))
+    return collector.combine()
+
+
+def read_python_lines(file: Path) -> SourceNode:
+    """Return the calls, arguments and texts of a Python file with their lines. A broken file has none."""
+    try:
+        tree = ast.parse(file.read_text("utf-8"))
+    except (OSError, ValueError, SyntaxError, RecursionError):
+        return SourceNode(1)
+    return SourceNode(1, children=_list_nodes(tree))
+
+
+def _list_nodes(node: ast.AST) -> list[SourceNode]:
+    """Return the nodes of a syntax tree. The calls of a chain, as in `read(..).key(..)`, follow one another."""
+    match node:
+        case ast.Call(func=ast.Attribute() as function):
+            line = function.end_lineno or node.lineno
+            return [*_list_nodes(function.value), _convert_call(function.attr, line, node)]
+        case ast.Call(func=ast.Name() as function):
+            return [_convert_call(function.id, node.lineno, node)]
+        case ast.keyword(arg=str() as name, value=value):
+            return [SourceNode(value.lineno, name, children=_list_nodes(value))]
+        case ast.Dict(keys=keys, values=values):
+            return [
+                SourceNode(value.lineno, str(getattr(key, "value", "")), children=_list_nodes(value))
+                for key, value in zip(keys, values, strict=True)
+            ]
+        case ast.Constant(value=str() as text):
+            return [SourceNode(node.lineno, text=text)]
+    return [inner for child in ast.iter_child_nodes(node) for inner in _list_nodes(child)]
+
+
+def _convert_call(name: str, line: int, call: ast.Call) -> SourceNode:
+    arguments = [inner for argument in (*call.args, *call.keywords) for inner in _list_nodes(argument)]
+    return SourceNode(line, name.rstrip("_"), children=arguments)
