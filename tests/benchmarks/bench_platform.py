@@ -100,7 +100,7 @@ def measure_sensor(folder: Path, store: ControlStore, names: list[str], count: i
         for number, name in enumerate(names)
     ]
     reported_streams = [ReportedStream(each.name, stream_asset_keys(each)) for each in plans]
-    sensor = build_batch_sensor(BatchReporter(reported_streams, lambda: store, lambda: 0, 0))
+    sensor = build_batch_sensor(BatchReporter(reported_streams, lambda: store, now_ms, 0))
     with DagsterInstance.local_temp(str(folder)) as instance:
         longest_s, cursor = 0.0, None
         while True:

@@ -42,6 +42,7 @@ def build_batch(number: int, stream: str = "s", **changes: object) -> BatchRecor
         state_rows=5,
         state={"s": {"rows": 3, "bytes": 700}, "later": {"rows": 2, "bytes": 500}},
         result_rows={"latest/s": 3, "published/t": 1 + number},
+        committed_at_ms=1_000 * number + 5,
     )
     return replace(record, **changes)
 

@@ -24,7 +24,8 @@ from penstock.platform.definitions.catalog_definitions import build_catalog_defi
 from penstock.platform.definitions.streams.catalog_pipelines import CatalogPipeline
 
 REPORT_MS = 30_000
-START_MS = 1_700_000_000_000
+START_MS = 1_700_000_010_000
+"""The start of a report interval."""
 
 
 def build_contract() -> Contract:

@@ -18,7 +18,8 @@ from penstock.platform.host.host_metrics import HostMetrics
 from penstock.platform.host.lag_watch import LagWatch, PartitionPositions
 from penstock.platform.host.observed_control import ObservedControl
 
-BATCH = BatchRecord("s", 0, 1, "data", 5_000, 4_000, (PartitionAccount("t", 0, 0, 10, 10, 10, 0, 0, 0),))
+ACCOUNT = PartitionAccount("t", 0, 0, 10, 10, 10, 0, 0, 0)
+BATCH = BatchRecord("s", 0, 1, "data", 5_000, 4_000, (ACCOUNT,), committed_at_ms=5_000)
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def read_backlog(store: ControlStore) -> tuple[int, int] | None:
     return overview.backlog and (overview.backlog.records, overview.backlog.since_ms)
 
 
-def read_metric(registry: CollectorRegistry, name: str = "penstock_lag_records") -> float | None:
+def read_metric(registry: CollectorRegistry, name: str = "penstock_consumer_lag_records") -> float | None:
     return registry.get_sample_value(name, {"stream": "s"})
 
 

@@ -84,6 +84,7 @@ def test_every_own_metric_is_on_the_dashboard(exported: Mapping[str, set[str]]) 
     assert {name for name in own_metrics if name not in dashboard_text} <= {
         "penstock_stream_running",
         "penstock_last_batch_timestamp_seconds",
+        "penstock_lag_records",  # deprecated
     }
 
 

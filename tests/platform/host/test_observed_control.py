@@ -36,7 +36,18 @@ def control(tmp_path: Path, registry: CollectorRegistry) -> Iterator[ObservedCon
 def build_batch(number: int) -> BatchRecord:
     account = PartitionAccount("sensors", 0, 0, 10, 10, 6, 1, 1, 1, filtered=1)
     return BatchRecord(
-        "s", number, 1, "data", 5_000, 4_000, (account,), {"early": 3}, 3, 8, durations_ms={"process": 20.0}
+        "s",
+        number,
+        1,
+        "data",
+        5_000,
+        4_000,
+        (account,),
+        {"early": 3},
+        3,
+        8,
+        durations_ms={"process": 20.0},
+        committed_at_ms=5_000,
     )
 
 
@@ -62,7 +73,10 @@ def test_metrics_count_committed_batches(control: ObservedControl, registry: Col
     fates = ("accepted", "late", "quarantined", "duplicate", "filtered")
     assert [samples["penstock_records_total", fate] for fate in fates] == [12, 2, 2, 2, 2]
     assert samples["penstock_panes_total", "early"] == 6
-    assert (samples["penstock_lag_records", ""], samples["penstock_watermark_timestamp_seconds", ""]) == (
+    assert (
+        samples["penstock_consumer_lag_records", ""],
+        samples["penstock_watermark_timestamp_seconds", ""],
+    ) == (
         8,
         4,
     )

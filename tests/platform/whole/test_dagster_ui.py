@@ -44,7 +44,14 @@ def test_the_graph_shows_topic_stream_and_tables(running: ScratchStack, page: Pa
 def test_a_materialization_shows_the_figures_of_its_batches(running: ScratchStack, page: Page) -> None:
     page.goto(f"{running.ui}/assets/streams/sensor_minute")
     expect(page.get_by_text("Mean temperature per device and minute", exact=False)).to_be_visible()
-    for name in ("batch", "rows", "records_read", "watermark", "lag_records", "lag_seconds"):
+    for name in (
+        "batch",
+        "rows",
+        "records_read",
+        "watermark",
+        "consumer_lag_records",
+        "watermark_delay_seconds",
+    ):
         row = page.get_by_role("row").filter(has=page.get_by_text(name, exact=True))
         expect(row).to_contain_text(re.compile(r"\d"))
     page.get_by_role("button", name="Plots").click()

@@ -21,6 +21,7 @@ from penstock.engine.batch.accounts import PartitionAccount
 from penstock.engine.batch.intent import partition_name
 from penstock.engine.batch.journal import RETAINED_BATCHES, BatchJournal
 from penstock.engine.batch.outcome import BatchOutcome
+from penstock.engine.batch.stopwatch import Stopwatch
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.errors import ArchiveError, WriterFencedError
 from penstock.engine.operators.watermark import Watermark
@@ -92,7 +93,9 @@ class TopicArchive:
         self, slices: Mapping[int, PartitionSlice], clock: int, lag_records: int
     ) -> BatchOutcome:
         batch_id = 0 if self.last_outcome is None else self.last_outcome.batch_id + 1
-        changes = self._write_files(slices, batch_id, clock)
+        stopwatch = Stopwatch()
+        with stopwatch.step("write"):
+            changes = self._write_files(slices, batch_id, clock)
         self._fence.ensure_held()
         accounts = tuple(self._account_partitions(slices))
         return BatchOutcome(
@@ -108,7 +111,9 @@ class TopicArchive:
             accounts=accounts,
             archived=sum(account.read for account in accounts),
             lag_records=lag_records,
+            durations_ms=stopwatch.durations_ms,
             plan=self._topic_id,
+            committed_at_ms=clock + round(sum(stopwatch.durations_ms.values())),
         )
 
     def _write_files(

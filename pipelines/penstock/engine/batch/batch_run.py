@@ -134,6 +134,7 @@ class BatchRunner:
             durations_ms=computation.stopwatch.durations_ms,
             plan=self._options.plan_fingerprint,
             placement=result.stage_results.placement,
+            committed_at_ms=self._options.wall_clock(),
         )
 
     def _publish(self, outcome: BatchOutcome) -> None:

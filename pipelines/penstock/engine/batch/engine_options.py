@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from penstock.core.clock import Clock, now_ms
 from penstock.engine.batch.excluded_records import ResentFinder, find_no_resent
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.batch.placement import DRIVER_ONLY, Placement
@@ -32,6 +33,8 @@ class EngineOptions:
     settings: HostSettings = STANDALONE_SETTINGS
     read_lookup_versions: VersionsReader = dict
     find_resent: ResentFinder = find_no_resent
+    wall_clock: Clock = now_ms
+    """Tells when a batch is committed. Results depend on the time of its intent only."""
 
 
 DEFAULT_OPTIONS = EngineOptions()

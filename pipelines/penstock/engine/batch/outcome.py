@@ -47,6 +47,8 @@ class BatchOutcome:
     """Records that an archive stored unchanged, without panes."""
     erased: ErasureAccount | None = None
     """The account of the erased key, if the batch is an erasure."""
+    committed_at_ms: int | None = None
+    """When the batch was computed, just before its commit to the journal; None if 0.1.0 wrote it."""
 
     @property
     def watermarks(self) -> StreamWatermarks:

@@ -139,6 +139,7 @@ def _prepare_outcome(
             for stage in has_key_by_stage
         },
         erased=erasure,
+        committed_at_ms=request.requested_at_ms,
     )
 
 

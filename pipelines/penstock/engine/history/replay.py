@@ -191,6 +191,7 @@ class StreamReplay:
                 accounts=(),  # this outcome read nothing; the ledger holds the accounts of the batches before
                 lag_records=0,
                 durations_ms={},
+                committed_at_ms=self._clock(),
             )
         )
 

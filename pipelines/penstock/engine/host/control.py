@@ -85,6 +85,13 @@ class BatchRecord:
     """For each stage, the `rows` of its state and the `bytes` of its files."""
     result_rows: Mapping[str, int] = field(default_factory=dict)
     """Rows written to each table and topic, by its path in the outcome."""
+    committed_at_ms: int | None = None
+    """When the batch was committed; None if 0.1.0 committed it."""
+
+    @property
+    def commit_time_ms(self) -> int:
+        """When the batch was committed, or its batch time where only that is known."""
+        return self.clock_ms if self.committed_at_ms is None else self.committed_at_ms
 
 
 @dataclass(frozen=True)

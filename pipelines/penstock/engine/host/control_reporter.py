@@ -149,4 +149,5 @@ def to_batch_record(stream: str, outcome: BatchOutcome) -> BatchRecord:
             for path, change in outcome.changes.items()
             if change.result_rows is not None
         },
+        committed_at_ms=outcome.committed_at_ms,
     )

@@ -96,6 +96,7 @@ class LiveStream:
                 config.settings,
                 lookup_tables.read_versions,
                 config.find_resent,
+                clock,
             ),
         )
         self._lookup_tables = lookup_tables

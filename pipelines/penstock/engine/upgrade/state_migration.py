@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from penstock.core.clock import Clock, now_ms
 from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.columnar import as_arrow
@@ -23,7 +24,12 @@ UPGRADE_KIND = "upgrade"
 
 
 def migrate_state(
-    directory: Path, plan: Plan, graph: CompiledGraph, from_now: Collection[str], epoch: int
+    directory: Path,
+    plan: Plan,
+    graph: CompiledGraph,
+    from_now: Collection[str],
+    epoch: int,
+    clock: Clock = now_ms,
 ) -> BatchOutcome:
     """Rewrite the state in a folder for these stages; a repeated call changes nothing. No host may write it.
 
@@ -62,6 +68,7 @@ def migrate_state(
             panes={},
             durations_ms={},
             plan=fingerprint(plan),
+            committed_at_ms=clock(),
         )
     )
     store_plan(directory, plan)

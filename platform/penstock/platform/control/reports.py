@@ -1,9 +1,8 @@
 """Reports from the control store: sums over batches, and an overview of each stream."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil
 from typing import Any
 
 from sqlalchemy import Select, case, func, select
@@ -136,50 +135,6 @@ def count_result_rows(store: ControlStore, summary: BatchSummary) -> Mapping[str
                 return {}
             row_counts.update(result_rows)
     return row_counts
-
-
-def summarize_in_intervals(
-    store: ControlStore, stream: str, after_batch: int, step_ms: int, max_summaries: int
-) -> Iterator[BatchSummary]:
-    """Yield summaries of a stream's batches after a batch, oldest first, by intervals of batch time.
-
-    An interval is at most `step_ms` long, unless that gives more than about `max_summaries` intervals.
-    """
-    if (span_ms := _batches_span_ms(store, stream, after_batch)) is None:
-        return
-    step_ms, has_more = max(step_ms, ceil(span_ms / max_summaries)), True
-    while has_more:
-        end_batch = _find_interval_end(store, stream, after_batch, step_ms) if span_ms >= step_ms else None
-        if summary := summarize_batches(store, stream, after_batch, end_batch):
-            yield summary
-            after_batch = summary.last
-        has_more = end_batch is not None
-
-
-def _batches_span_ms(store: ControlStore, stream: str, after_batch: int) -> int | None:
-    """Return the batch time from the first to the last batch after a batch; None if there is none."""
-    clocks = select(batches.c.clock_ms).where(batches.c.stream == stream, batches.c.batch_id > after_batch)
-    first_and_last_clock = [
-        clocks.order_by(order).limit(1).scalar_subquery()
-        for order in (batches.c.batch_id, batches.c.batch_id.desc())
-    ]
-    with store.engine.connect() as connection:
-        first_clock_ms, last_clock_ms = connection.execute(select(*first_and_last_clock)).one()
-    return None if first_clock_ms is None else last_clock_ms - first_clock_ms
-
-
-def _find_interval_end(store: ControlStore, stream: str, after_batch: int, step_ms: int) -> int | None:
-    """Return the first batch that is `step_ms` later than the one after `after_batch`; None if there is none."""
-    conditions = batches.c.stream == stream, batches.c.batch_id > after_batch
-    first_clock = (
-        select(batches.c.clock_ms).where(*conditions).order_by(batches.c.batch_id).limit(1).scalar_subquery()
-    )
-    later_batches = select(batches.c.batch_id).where(*conditions, batches.c.clock_ms >= first_clock + step_ms)
-    with store.engine.connect() as connection:
-        batch_id: int | None = connection.execute(
-            later_batches.order_by(batches.c.batch_id).limit(1)
-        ).scalar()
-        return batch_id
 
 
 def read_overview(store: ControlStore) -> list[StreamOverview]:

@@ -25,6 +25,7 @@ def to_batch_row(record: BatchRecord) -> dict[str, Any]:
         "epoch": record.epoch,
         "kind": record.kind,
         "clock_ms": record.clock_ms,
+        "committed_at_ms": record.commit_time_ms,
         "watermark_ms": record.watermark_ms,
         "accounts": [asdict(account) for account in record.accounts],
         "rows": record.rows,
@@ -57,6 +58,7 @@ def from_batch_row(row: Mapping[str, Any]) -> BatchRecord:
         state_rows=row["state_rows"],
         state=row["state"],
         result_rows=row["result_rows"],
+        committed_at_ms=row["committed_at_ms"],
     )
 
 

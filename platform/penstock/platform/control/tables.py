@@ -6,6 +6,7 @@ from sqlalchemy import (
     Boolean,
     Column,
     Float,
+    Index,
     Integer,
     MetaData,
     String,
@@ -74,6 +75,7 @@ batches = Table(
     Column("epoch", BigInteger, nullable=False),
     Column("kind", String(20), nullable=False),
     Column("clock_ms", BigInteger, nullable=False),
+    Column("committed_at_ms", BigInteger, nullable=False, server_default=text("0")),
     Column("watermark_ms", BigInteger),
     Column("accounts", JSON, nullable=False),
     # Sums of the accounts, so that a summary of many batches reads numbers and parses nothing.
@@ -97,4 +99,5 @@ batches = Table(
     Column("result_rows", JSON, nullable=False, server_default=text("'{}'")),
     # A replay has replaced the results of the batch. Dagster may not have seen the batch yet.
     Column("replaced", Boolean, nullable=False, server_default=false()),
+    Index("ix_batches_stream_committed_at_ms", "stream", "committed_at_ms"),
 )

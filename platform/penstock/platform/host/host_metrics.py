@@ -36,8 +36,14 @@ class HostMetrics:
             buckets=DURATION_BUCKETS_S,
         )
         self._lag = Gauge(
-            "penstock_lag_records",
+            "penstock_consumer_lag_records",
             "Records in the topics after the end of the newest batch",
+            ("stream",),
+            registry=registry,
+        )
+        self._deprecated_lag = Gauge(
+            "penstock_lag_records",
+            "Deprecated: the name of penstock_consumer_lag_records in 0.1.0",
             ("stream",),
             registry=registry,
         )
@@ -49,7 +55,7 @@ class HostMetrics:
         )
         self._last_batch_clock = Gauge(
             "penstock_last_batch_timestamp_seconds",
-            "Batch time of the newest batch, in seconds since 1970 UTC",
+            "Commit time of the newest batch, in seconds since 1970 UTC",
             ("stream",),
             registry=registry,
         )
@@ -87,14 +93,15 @@ class HostMetrics:
 
     def show_lag(self, stream: str, records: int) -> None:
         """Set the number of records that wait for a stream."""
-        self._lag.labels(stream).set(records)
+        for gauge in (self._lag, self._deprecated_lag):
+            gauge.labels(stream).set(records)
 
     def show_progress(self, record: BatchRecord) -> None:
         """Set the gauges of a stream to its newest batch."""
         stream = record.stream
-        self._lag.labels(stream).set(record.lag_records)
+        self.show_lag(stream, record.lag_records)
         self._state_rows.labels(stream).set(record.state_rows)
-        self._last_batch_clock.labels(stream).set(record.clock_ms / 1000)
+        self._last_batch_clock.labels(stream).set(record.commit_time_ms / 1000)
         if record.watermark_ms is not None:
             self._watermark.labels(stream).set(record.watermark_ms / 1000)
 
@@ -107,7 +114,14 @@ class HostMetrics:
 
     def remove_stream(self, stream: str) -> None:
         """Remove the gauges of a stream that another host runs; its counters stay."""
-        for gauge in (self._lag, self._watermark, self._last_batch_clock, self._state_rows, self._running):
+        for gauge in (
+            self._lag,
+            self._deprecated_lag,
+            self._watermark,
+            self._last_batch_clock,
+            self._state_rows,
+            self._running,
+        ):
             gauge.remove(stream)
         for state in STREAM_STATES:
             self._state.remove(stream, state)

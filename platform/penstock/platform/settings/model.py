@@ -179,7 +179,7 @@ class AlertSettings(SettingsSection):
     max_time_without_host: DurationMs = Field(
         DurationMs(60_000), gt=0, description="how long a stream that should run may have no host"
     )
-    max_lag_records: int = Field(100_000, ge=0, description="maximum records that wait for a stream")
+    max_lag_records: int = Field(100_000, ge=0, description="maximum consumer lag of a stream, in records")
     of: dict[str, StreamAlertLimits] = Field(
         {}, description="max_watermark_delay and max_lag_records of single streams, by stream name"
     )

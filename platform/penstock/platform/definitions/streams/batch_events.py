@@ -7,9 +7,12 @@ from dagster import AssetKey, AssetMaterialization, AssetObservation, MetadataVa
 
 from penstock.engine.host.control import BatchRecord
 from penstock.engine.plan.stages import Plan
+from penstock.platform.control.batch_rates import BatchRates
+from penstock.platform.control.interval_reports import IntervalReport
 from penstock.platform.control.reports import BatchSummary
 from penstock.platform.definitions.asset_keys import list_plan_sinks, stream_key, table_key, topic_key
 
+SHOWN_DECIMALS = 4
 LAST_BATCH_KEY = "batch"
 """The metadata key by which the sensor finds the last reported batch."""
 
@@ -19,21 +22,22 @@ def stream_asset_keys(plan: Plan) -> tuple[AssetKey, ...]:
     return (stream_key(plan.name), *(table_key(sink) for sink in list_plan_sinks(plan)))
 
 
-def build_materialization(key: AssetKey, summary: BatchSummary) -> AssetMaterialization:
-    """Build the event of an asset after the batches of a summary; metadata has the newest batch time."""
+def build_materialization(key: AssetKey, report: IntervalReport) -> AssetMaterialization:
+    """Build the event of an asset after the batches of an interval."""
     return AssetMaterialization(
-        key, description=_describe_batches(summary), metadata=_summary_metadata(summary)
+        key, description=_describe_batches(report.summary), metadata=_report_metadata(report)
     )
 
 
 def build_idle_materialization(key: AssetKey, last_batch: int) -> AssetMaterialization:
     """Build the event of a stream without new batches; it reports zero batches, so none is counted twice."""
     metadata = {
-        LAST_BATCH_KEY: last_batch,
-        "first_batch": last_batch + 1,
-        "batches": 0,
-        "rows": 0,
+        "records_per_second": 0.0,
         "records_read": 0,
+        "rows": 0,
+        "batches": 0,
+        "first_batch": last_batch + 1,
+        LAST_BATCH_KEY: last_batch,
     }
     description = f"no batch since {last_batch}; the stream has a host and is up to date"
     return AssetMaterialization(key, description=description, metadata=metadata)
@@ -50,7 +54,7 @@ def build_observations(summary: BatchSummary) -> Iterator[AssetObservation]:
             metadata={
                 "read_by": summary.stream,
                 "offsets": MetadataValue.json(ends),
-                "lag_records": summary.newest.lag_records,
+                "consumer_lag_records": summary.newest.lag_records,
             },
         )
 
@@ -63,29 +67,65 @@ def _describe_batches(summary: BatchSummary) -> str:
     return f"{batch_range}: {summary.read} records read, {summary.rows} rows written{replaced_note}"
 
 
-def _summary_metadata(summary: BatchSummary) -> dict[str, Any]:
-    newest = summary.newest
+def _report_metadata(report: IntervalReport) -> dict[str, Any]:
+    """Return what Dagster shows and plots of an interval: first how the stream does, last what identifies it."""
     return {
-        LAST_BATCH_KEY: summary.last,
-        "first_batch": summary.first,
-        "batches": summary.batches,
+        **_rate_metadata(report.rates),
+        **_progress_metadata(report.summary.newest),
+        **_count_metadata(report.summary),
+        **_identity_metadata(report.summary),
+    }
+
+
+def _rate_metadata(rates: BatchRates) -> dict[str, Any]:
+    """Return the rates; a figure without a base, such as a share of no records, is left out."""
+    figures = {
+        "records_per_second": rates.records_per_second,
+        "batch_ms_p50": rates.batch_ms_p50,
+        "batch_ms_p99": rates.batch_ms_p99,
+        "late_share": rates.late_share,
+        "invalid_share": rates.invalid_share,
+    }
+    return {name: round(figure, SHOWN_DECIMALS) for name, figure in figures.items() if figure is not None}
+
+
+def _progress_metadata(newest: BatchRecord) -> dict[str, Any]:
+    """Return how far the stream has come; the watermark and its delay are as of the newest batch."""
+    progress: dict[str, Any] = {"consumer_lag_records": newest.lag_records}
+    if newest.watermark_ms is not None:
+        delay_ms = newest.clock_ms - newest.watermark_ms
+        progress["watermark_delay_seconds"] = round(delay_ms / 1000, 1)
+        progress["watermark"] = MetadataValue.timestamp(newest.watermark_ms / 1000)
+    return {**progress, "committed_at": MetadataValue.timestamp(newest.commit_time_ms / 1000)}
+
+
+def _count_metadata(summary: BatchSummary) -> dict[str, Any]:
+    """Return the sums of the interval; counts of what most streams never have are left out while they are zero."""
+    rare_counts = {
+        "records_duplicate": summary.duplicate,
+        "records_filtered": summary.filtered,
+        **{f"panes_{timing}": count for timing, count in summary.panes.items()},
         "batches_replaced": summary.replaced,
-        "rows": summary.rows,
+    }
+    return {
         "records_read": summary.read,
         "records_accepted": summary.accepted,
         "records_late": summary.late,
         "records_quarantined": summary.quarantined,
-        "records_duplicate": summary.duplicate,
-        "records_filtered": summary.filtered,
-        **{f"panes_{timing}": count for timing, count in summary.panes.items()},
-        "state_rows": newest.state_rows,
+        "rows": summary.rows,
+        **{name: count for name, count in rare_counts.items() if count},
+        "state_rows": summary.newest.state_rows,
+    }
+
+
+def _identity_metadata(summary: BatchSummary) -> dict[str, Any]:
+    newest = summary.newest
+    return {
+        "batches": summary.batches,
+        "first_batch": summary.first,
+        LAST_BATCH_KEY: summary.last,
         "state": MetadataValue.json({stage: dict(size) for stage, size in newest.state.items()}),
-        "lag_records": newest.lag_records,
-        "batch_ms_mean": round(summary.duration_ms / summary.batches, 1),
-        "batch_ms_longest": round(summary.longest_ms, 1),
-        "committed_at": MetadataValue.timestamp(newest.clock_ms / 1000),
         "offsets": MetadataValue.json(_end_offsets(newest)),
-        **_watermark_metadata(newest),
     }
 
 
@@ -94,13 +134,3 @@ def _end_offsets(record: BatchRecord) -> dict[str, dict[str, int]]:
     for account in record.accounts:
         ends.setdefault(account.topic, {})[str(account.partition)] = account.end
     return ends
-
-
-def _watermark_metadata(record: BatchRecord) -> dict[str, Any]:
-    """Return the watermark and its delay at the batch's start; empty before the first record."""
-    if record.watermark_ms is None:
-        return {}
-    return {
-        "watermark": MetadataValue.timestamp(record.watermark_ms / 1000),
-        "lag_seconds": round((record.clock_ms - record.watermark_ms) / 1000, 1),
-    }

@@ -18,7 +18,7 @@ from dagster import (
 )
 
 from penstock.platform.control import ControlStore
-from penstock.platform.control.reports import BatchSummary, summarize_in_intervals
+from penstock.platform.control.interval_reports import IntervalReport, ReportIntervals, report_intervals
 from penstock.platform.definitions.streams.batch_events import (
     LAST_BATCH_KEY,
     build_idle_materialization,
@@ -28,7 +28,7 @@ from penstock.platform.definitions.streams.batch_events import (
 
 SENSOR_NAME = "committed_batches"
 SENSOR_INTERVAL_S = 5
-MAX_SUMMARIES_PER_STREAM = 120
+MAX_REPORTS_PER_STREAM = 120
 """Most materializations of an asset after Dagster was down: an hour at one each half minute."""
 
 MAX_EVENTS_PER_TICK = 500
@@ -52,9 +52,10 @@ class ReportedStream:
 
 @dataclass(frozen=True)
 class BatchReporter:
-    """Reports for each stream what it committed since the last report, at most once in `report_interval_ms`.
+    """Reports for each stream what it committed in each interval of `report_interval_ms` that is over.
 
-    After a downtime of Dagster, it reports in intervals of batch time, each as long as the report interval.
+    Every report covers an interval of the same length, so that Dagster's plots show rates and not the rhythm of
+    this sensor. After a downtime of Dagster, it reports the intervals that it missed.
 
     The last reported batch of an asset is read from Dagster's event log. If the daemon is killed between writing an
     event and saving the cursor, no batch is reported twice or lost. The cursor has the time of each stream's last
@@ -74,15 +75,14 @@ class BatchReporter:
         reported_at: dict[str, int] = json.loads(context.cursor or "{}")
         # If the clock was set back, times in the future would delay reports until then.
         reported_at = {name: at_ms if at_ms <= now else 0 for name, at_ms in reported_at.items()}
+        intervals = ReportIntervals(max(self.report_interval_ms, SENSOR_INTERVAL_S * 1000), now)
         due = [
-            stream
-            for stream in self.streams
-            if now - reported_at.get(stream.name, 0) >= self.report_interval_ms
+            stream for stream in self.streams if intervals.has_ended_since(reported_at.get(stream.name, 0))
         ]
         events: list[AssetEvent] = []
         # Streams that a full tick left out come first in the next tick.
         due.sort(key=lambda due_stream: reported_at.get(due_stream.name, 0))
-        for stream, stream_events in self._collect_changes(due, context.instance):
+        for stream, stream_events in self._collect_changes(due, intervals, context.instance):
             events += stream_events
             reported_at[stream.name] = now
             if len(events) >= MAX_EVENTS_PER_TICK:
@@ -95,26 +95,27 @@ class BatchReporter:
         return SensorResult(asset_events=events, cursor=json.dumps(reported_at))
 
     def _collect_changes(
-        self, streams: Sequence[ReportedStream], instance: DagsterInstance
+        self, streams: Sequence[ReportedStream], intervals: ReportIntervals, instance: DagsterInstance
     ) -> Iterator[tuple[ReportedStream, list[AssetEvent]]]:
         last_reported = _read_last_reported(instance, [key for stream in streams for key in stream.assets])
         for stream in streams:
-            if events := list(self._build_stream_events(stream, last_reported)):
+            if events := list(self._build_stream_events(stream, intervals, last_reported)):
                 yield stream, events
 
     def _build_stream_events(
-        self, stream: ReportedStream, last_reported: Mapping[AssetKey, int]
+        self, stream: ReportedStream, intervals: ReportIntervals, last_reported: Mapping[AssetKey, int]
     ) -> Iterator[AssetEvent]:
-        summaries_by_batch: dict[int, list[BatchSummary]] = {}
+        store = self.open_store()
+        reports_by_batch: dict[int, list[IntervalReport]] = {}
         for key in stream.assets:
             after_batch = last_reported.get(key, BEFORE_FIRST_BATCH)
-            if after_batch not in summaries_by_batch:
-                summaries_by_batch[after_batch] = list(self._summarize_since(stream.name, after_batch))
-            yield from (build_materialization(key, summary) for summary in summaries_by_batch[after_batch])
-        newest = next(
-            (batch_summaries[-1] for batch_summaries in summaries_by_batch.values() if batch_summaries), None
-        )
-        yield from build_observations(newest) if newest else ()
+            if after_batch not in reports_by_batch:
+                reports_by_batch[after_batch] = list(
+                    report_intervals(store, stream.name, after_batch, intervals, MAX_REPORTS_PER_STREAM)
+                )
+            yield from (build_materialization(key, report) for report in reports_by_batch[after_batch])
+        newest = next((reports[-1] for reports in reports_by_batch.values() if reports), None)
+        yield from build_observations(newest.summary) if newest else ()
 
     def _build_idle_events(
         self,
@@ -136,12 +137,6 @@ class BatchReporter:
         for stream in idle_streams:
             if (last_batch := last_reported.get(stream.assets[0])) is not None:
                 yield stream.name, build_idle_materialization(stream.assets[0], last_batch)
-
-    def _summarize_since(self, stream: str, after_batch: int) -> Iterator[BatchSummary]:
-        step_ms = max(self.report_interval_ms, SENSOR_INTERVAL_S * 1000)
-        return summarize_in_intervals(
-            self.open_store(), stream, after_batch, step_ms, MAX_SUMMARIES_PER_STREAM
-        )
 
 
 def build_batch_sensor(reporter: BatchReporter) -> SensorDefinition:
