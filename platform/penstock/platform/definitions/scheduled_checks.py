@@ -26,7 +26,8 @@ from dagster._core.definitions.metadata import normalize_metadata
 log = logging.getLogger(__name__)
 
 CheckFunction = Callable[[AssetCheckExecutionContext], Iterator[AssetCheckResult]]
-SingleCheck = Callable[[AssetCheckExecutionContext, AssetCheckKey], AssetCheckResult]
+SingleCheck = Callable[[AssetCheckExecutionContext, AssetCheckKey], AssetCheckResult | None]
+"""Runs one check. None if there is nothing that it could check: Dagster then shows it as skipped."""
 
 
 def build_checks(
@@ -39,7 +40,8 @@ def build_checks(
 
     def run_selected(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         for key in sorted(context.selected_asset_check_keys):
-            yield run_guarded(key, partial(run_check, context, key))
+            if result := run_guarded(key, partial(run_check, context, key)):
+                yield result
 
     return build_joint_checks(name, specs, run_selected, pool)
 
@@ -99,7 +101,9 @@ def to_evaluation(result: AssetCheckResult) -> AssetCheckEvaluation:
     )
 
 
-def run_guarded(key: AssetCheckKey, make_result: Callable[[], AssetCheckResult]) -> AssetCheckResult:
+def run_guarded(
+    key: AssetCheckKey, make_result: Callable[[], AssetCheckResult | None]
+) -> AssetCheckResult | None:
     """Run a check; if it raises, its result fails with the reason, and the other checks of the run continue."""
     try:
         return make_result()

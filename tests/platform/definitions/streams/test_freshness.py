@@ -10,6 +10,7 @@ from penstock.engine.host.control import BatchRecord, DesiredRunState, StreamBac
 from penstock.engine.host.stream_state import StreamState
 from penstock.platform.control import ControlStore
 from penstock.platform.definitions.streams.freshness import (
+    REPEAT_INTERVAL_MS,
     FreshnessLimits,
     FreshnessMonitor,
     build_freshness_definitions,
@@ -58,7 +59,7 @@ def test_changed_checks_are_reported_and_a_delay_is_alerted(
     assert tick() == {"consumer_lag_records": True, "watermark_delay_seconds": True}
     assert (tick(), alerts) == ("skipped", [])
     clock.at += 20 * MINUTE_MS
-    assert tick() == {"watermark_delay_seconds": False}
+    assert tick() == {"stream_hosted": True, "consumer_lag_records": True, "watermark_delay_seconds": False}
     store.record_batch(replace(make_batch(1), watermark_ms=clock.at, lag_records=1_000))
     assert tick() == {"consumer_lag_records": False, "watermark_delay_seconds": True}
     assert [(alert.stream, alert.state, alert.reason) for alert in alerts] == [
@@ -66,10 +67,33 @@ def test_changed_checks_are_reported_and_a_delay_is_alerted(
         ("minute", "lagging", "1,000 records wait, limit 100"),
         ("minute", "up to date", "the watermark is 0 s old, limit 900 s"),
     ]
+    clock.at += REPEAT_INTERVAL_MS - 1
+    assert tick() == "skipped"
     clock.at += 60 * MINUTE_MS
     assert tick() == {"stream_hosted": True, "consumer_lag_records": False, "watermark_delay_seconds": False}
     store.set_desired_state("minute", DesiredRunState.DRAINED, 0)
     assert tick() == "skipped"
+
+
+def test_an_unchanged_check_is_recorded_every_five_minutes_with_the_time_of_its_evaluation(
+    store: ControlStore, clock, instance: DagsterInstance, make_batch: Callable[..., BatchRecord]
+) -> None:
+    """The newcomer saw a check of 18:43 at 18:56, although it was evaluated each minute."""
+    store.set_desired_state("minute", DesiredRunState.RUNNING, clock.at)
+    store.acquire_lease("minute", "host", clock.at, FOREVER_MS)
+    store.record_batch(make_batch(0))
+    monitor = FreshnessMonitor(["minute"], [], lambda: store, clock, LIMITS)
+    sensor = build_freshness_definitions(monitor, lambda _: None).resolve_sensor_def("freshness")
+    cursor, recorded = None, []
+    for minute in range(12):
+        with build_sensor_context(instance=instance, cursor=cursor) as context:
+            result = sensor(context)
+        if not isinstance(result, SkipReason):
+            cursor = result.cursor
+            recorded.append((minute, {event.metadata["evaluated_at"].value for event in result.asset_events}))
+        clock.at += MINUTE_MS
+    started_at = (clock.at - 12 * MINUTE_MS) / 1000
+    assert recorded == [(minute, {started_at + 60 * minute}) for minute in (0, 5, 10)]
 
 
 def test_a_silent_topic_is_no_delay_of_its_stream(
@@ -83,7 +107,7 @@ def test_a_silent_topic_is_no_delay_of_its_stream(
         "nor shortly before the limit"
     )
     clock.at += 44 * MINUTE_MS + 1_000
-    assert tick() == "skipped"
+    assert tick() == {"stream_hosted": True, "consumer_lag_records": True, "watermark_delay_seconds": True}
     clock.at += 2 * MINUTE_MS
     assert tick() == "skipped", "a stream may change hosts"
     clock.at += 1_000
@@ -151,7 +175,7 @@ def test_a_hanging_batch_is_alerted(
     backlog = StreamBacklog(stream, 0, 3, clock.at, 1)
     store.report_backlogs([backlog])
     clock.at += 15 * MINUTE_MS
-    assert tick() == "skipped"
+    assert tick() == {"stream_hosted": True, "consumer_lag_records": True}
     clock.at += 1_000
     assert tick() == {"consumer_lag_records": False}
     store.report_backlogs([replace(backlog, records=5)])

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from dagster import (
+    AssetCheckExecutionContext,
     AssetCheckKey,
     AssetCheckResult,
     AssetCheckSeverity,
@@ -14,6 +15,7 @@ from dagster import (
 from penstock.platform.definitions.asset_keys import SPARK_POOL, stream_key
 from penstock.platform.definitions.context import DefinitionsContext
 from penstock.platform.definitions.scheduled_checks import build_checks, build_scheduled_checks
+from penstock.platform.definitions.unchecked_assets import build_unchecked_result
 from penstock.platform.services.audit import audit_stream
 from penstock.quality.audit.comparability import Sample
 from penstock.quality.audit.verdict import AuditReport, VerdictState
@@ -44,7 +46,9 @@ def build_audit_definitions(streams: Sequence[str], run_audit: AuditRunner) -> D
         )
         for stream in streams
     ]
-    checks = build_checks("audits", specs, lambda _context, key: _audit_result(key, run_audit), SPARK_POOL)
+    checks = build_checks(
+        "audits", specs, lambda context, key: _audit_result(context, key, run_audit), SPARK_POOL
+    )
     return build_scheduled_checks(
         [checks],
         job=AUDIT_JOB,
@@ -54,16 +58,13 @@ def build_audit_definitions(streams: Sequence[str], run_audit: AuditRunner) -> D
     )
 
 
-def _audit_result(key: AssetCheckKey, run_audit: AuditRunner) -> AssetCheckResult:
+def _audit_result(
+    context: AssetCheckExecutionContext, key: AssetCheckKey, run_audit: AuditRunner
+) -> AssetCheckResult | None:
     try:
         report = run_audit(key.asset_key.path[-1])
     except NoBatchesYetError as error:
-        return AssetCheckResult(
-            passed=True,
-            asset_key=key.asset_key,
-            check_name=ACCOUNTED_FOR_CHECK,
-            metadata={"state": str(error)},
-        )
+        return build_unchecked_result(context.instance, key, str(error))
     unproven_checks = [verdict.check for verdict in report.verdicts if verdict.state == VerdictState.UNPROVEN]
     return AssetCheckResult(
         passed=report.passed,

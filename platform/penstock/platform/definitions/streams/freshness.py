@@ -1,4 +1,4 @@
-"""Checks that streams keep up: watermark delay, consumer lag and host; reported on change and every hour.
+"""Checks that streams keep up: watermark delay, consumer lag and host; recorded on change and every five minutes.
 
 Dagster's freshness policies look at materializations, but a stream that falls behind still materializes. A topic
 without new records is not a fault, although its watermark grows old. So the batch sensor asks here which streams
@@ -8,6 +8,7 @@ are up to date.
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from dagster import (
     AssetCheckExecutionContext,
@@ -18,6 +19,7 @@ from dagster import (
     AssetCheckSpec,
     DefaultSensorStatus,
     Definitions,
+    MetadataValue,
     SensorDefinition,
     SensorEvaluationContext,
     SensorResult,
@@ -32,12 +34,16 @@ from penstock.platform.definitions.scheduled_checks import build_joint_checks, t
 from penstock.platform.services.alerts import Alert, AlertHandler
 
 SENSOR_INTERVAL_S = 60
-REPEAT_INTERVAL_MS = 3_600_000
+REPEAT_INTERVAL_MS = 300_000
+"""How often an unchanged result is recorded. An evaluation takes 4 KB of the event log: for one stream 3 MB a day,
+where the reports of its batches take 60 MB."""
+RECORDED_WHEN = "Evaluated each minute; recorded on each change, and every 5 minutes."
 WATERMARK_DELAY_CHECK, LAG_CHECK, HOST_CHECK = (
     "watermark_delay_seconds",
     "consumer_lag_records",
     "stream_hosted",
 )
+FRESHNESS_CHECKS = (WATERMARK_DELAY_CHECK, LAG_CHECK, HOST_CHECK)
 TROUBLE_STATES = {WATERMARK_DELAY_CHECK: "delayed", LAG_CHECK: "lagging", HOST_CHECK: "without a host"}
 RECOVERY_STATES = {WATERMARK_DELAY_CHECK: "up to date", LAG_CHECK: "up to date", HOST_CHECK: "hosted again"}
 
@@ -191,7 +197,7 @@ class FreshnessMonitor:
             is_changed = previous is None or bool(previous[0]) != result.passed
             if is_changed or now - previous[1] >= REPEAT_INTERVAL_MS:  # type: ignore[index]  # None is a change
                 key = AssetCheckKey(stream_key(result.stream), result.check)
-                events.append(to_evaluation(_check_result(key, result)))
+                events.append(to_evaluation(_check_result(key, result, now)))
                 reported[result.key] = [int(result.passed), now]
             if is_changed and (previous is not None or not result.passed):
                 raise_alert(
@@ -234,7 +240,7 @@ def _build_checks(monitor: FreshnessMonitor) -> AssetChecksDefinition:
     }
     checks_by_streams = ((monitor.pipelines, pipeline_checks), (monitor.archives, archive_checks))
     specs = [
-        AssetCheckSpec(name, asset=stream_key(stream), description=text)
+        AssetCheckSpec(name, asset=stream_key(stream), description=f"{text} {RECORDED_WHEN}")
         for streams, descriptions in checks_by_streams
         for stream in streams
         for name, text in descriptions.items()
@@ -243,20 +249,23 @@ def _build_checks(monitor: FreshnessMonitor) -> AssetChecksDefinition:
     def run_selected(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         results = {(result.stream, result.check): result for result in monitor.evaluate_checks()}
         for key in context.selected_asset_check_keys:
-            yield _check_result(key, results.get((key.asset_key.path[-1], key.name)))
+            yield _check_result(key, results.get((key.asset_key.path[-1], key.name)), monitor.now_ms())
 
     return build_joint_checks("freshness", specs, run_selected)
 
 
-def _check_result(key: AssetCheckKey, result: FreshnessResult | None) -> AssetCheckResult:
+def _check_result(key: AssetCheckKey, result: FreshnessResult | None, now_ms: int) -> AssetCheckResult:
+    figures: dict[str, Any] = (
+        {"state": "should not run"}
+        if result is None
+        else {"state": result.state, result.check: result.measured_value}
+    )
     return AssetCheckResult(
         passed=result is None or result.passed,
         asset_key=key.asset_key,
         check_name=key.name,
         severity=AssetCheckSeverity.WARN,
-        metadata={"state": "should not run"}
-        if result is None
-        else {"state": result.state, result.check: result.measured_value},
+        metadata={**figures, "evaluated_at": MetadataValue.timestamp(now_ms / 1000)},
     )
 
 

@@ -36,6 +36,7 @@ from penstock.platform.definitions.tables.check_services import (
     file_link,
     page_link,
 )
+from penstock.platform.definitions.unchecked_assets import build_unchecked_result
 from penstock.platform.services.expectations import list_checked_suites
 from penstock.quality.expectations.check_results import BatchCheckResult, ExpectationResult
 from penstock.quality.expectations.suite import Expectation, Suite
@@ -43,6 +44,7 @@ from penstock.quality.expectations.suite import Expectation, Suite
 CHECK_TABLES_JOB = "check_tables"
 NIGHTLY_CRON = "30 3 * * *"
 SENSOR_INTERVAL_S = 300
+NO_FINAL_WINDOW_REASON = "no window became final since the expectation exists"
 HOUR_MS = 3_600_000
 
 
@@ -98,25 +100,26 @@ def _build_table_checks(suites: Sequence[Suite], services: CheckServices) -> Ass
                 reported_until = read_reported_until(context.instance, key)
                 if isinstance(outcome, Exception):
                     yield failed_result(key, outcome, {REPORTED_UNTIL_KEY: reported_until})
-                else:
-                    yield _table_result(key, services.results_since(subject, reported_until), services)
+                elif result := _table_result(
+                    key, services.results_since(subject, reported_until), services
+                ) or build_unchecked_result(context.instance, key, NO_FINAL_WINDOW_REASON):
+                    yield result
 
     return build_joint_checks("expectations_of_tables", _build_specs(suites), run_selected, SPARK_POOL)
 
 
 def _table_result(
     key: AssetCheckKey, outcomes: Sequence[BatchCheckResult], services: CheckServices
-) -> AssetCheckResult:
+) -> AssetCheckResult | None:
+    """Return the result of an expectation in all batches of a table; None if no batch was checked for it."""
     results = [
         (outcome, result) for outcome in outcomes for result in outcome.results if result.name == key.name
     ]
+    if not results:
+        return None
     unmet = [pair for pair in results if not pair[1].passed]
-    metadata = (
-        _result_metadata(*(unmet or results)[-1], services)
-        if results
-        else {"state": "no window is final yet"}
-    )
-    metadata |= {REPORTED_UNTIL_KEY: max(outcome.at_ms for outcome in outcomes)} if outcomes else {}
+    metadata = _result_metadata(*(unmet or results)[-1], services)
+    metadata |= {REPORTED_UNTIL_KEY: max(outcome.at_ms for outcome in outcomes)}
     metadata |= {"batches_failed": len(unmet), "batches": len(results)} if len(results) > 1 else {}
     return AssetCheckResult(
         passed=not unmet,

@@ -21,6 +21,7 @@ from penstock.platform.definitions.context import DefinitionsContext
 from penstock.platform.definitions.scheduled_checks import build_checks, build_scheduled_checks
 from penstock.platform.definitions.tables.check_services import create_check_services, file_link
 from penstock.platform.definitions.tables.expectation_checks import suite_asset_key
+from penstock.platform.definitions.unchecked_assets import build_unchecked_result
 from penstock.platform.services.statistics import (
     TableStatistics,
     list_measured_suites,
@@ -85,12 +86,11 @@ def _statistics_result(
     key: AssetCheckKey,
     measure: Callable[[str], TableStatistics],
     publish_plots: PlotPublisher,
-) -> AssetCheckResult:
+) -> AssetCheckResult | None:
     statistics = measure("/".join(key.asset_key.path))
-    if statistics.last_figures:
-        context.op_execution_context.log_event(
-            AssetObservation(key.asset_key, metadata=statistics.last_figures)
-        )
+    if not statistics.last_figures:
+        return build_unchecked_result(context.instance, key, "no interval is complete")
+    context.op_execution_context.log_event(AssetObservation(key.asset_key, metadata=statistics.last_figures))
     return AssetCheckResult(
         passed=not statistics.changes,
         asset_key=key.asset_key,
