@@ -24,8 +24,10 @@ def find_nearest_name(
     synonym = synonyms.get(_normalize(name))
     if synonym in known:
         return synonym
-    nearest = max(known, key=lambda other: _similarity(name, other), default=None)
-    return nearest if nearest is not None and _similarity(name, nearest) >= MIN_SIMILARITY else None
+    if nearest := _find_similar(name, known):
+        return nearest
+    similar_synonym = _find_similar(name, [word for word, meant in synonyms.items() if meant in known])
+    return None if similar_synonym is None else synonyms[similar_synonym]
 
 
 def suggest_name(name: str, known_names: Iterable[str], synonyms: Mapping[str, str] = NO_SYNONYMS) -> str:
@@ -83,6 +85,11 @@ def explain_unknown_name(kind: str, name: str, known_names: Iterable[str], list_
 def with_article(noun: str) -> str:
     """Return a noun with its indefinite article."""
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+def _find_similar(name: str, candidates: Iterable[str]) -> str | None:
+    nearest = max(candidates, key=lambda other: _similarity(name, other), default=None)
+    return nearest if nearest is not None and _similarity(name, nearest) >= MIN_SIMILARITY else None
 
 
 def _similarity(name: str, other: str) -> float:

@@ -63,7 +63,7 @@ class DefinitionError(PipelineError):
         location_prefix = f"{self.location}: " if self.location else ""
         problem_text = str(self.problem)
         end = "" if problem_text.endswith(("?", ".")) else "."
-        return f"{location_prefix}{self.field}: {problem_text}{end} {self.fix}"
+        return f"{location_prefix}{self.field}: {problem_text}{end} {self.fix}".rstrip()
 
     @property
     def problems(self) -> "tuple[DefinitionError, ...]":

@@ -23,6 +23,8 @@ from penstock.stream.problem_lines import locate_problems
 
 DEFAULT_FIX = "Fix the file; other pipelines are not affected"
 
+_LIBRARY_FILE = re.compile(r"(?<='penstock\.stream') \(.*\)$")
+"""The file that Python appends to a message about an import."""
 _UNKNOWN_IMPORT = re.compile(r"cannot import name '(?P<name>\w+)' from 'penstock\.stream")
 _UNKNOWN_ARGUMENT = re.compile(r"(?P<function>\w+)\(\) got an unexpected keyword argument '(?P<name>\w+)'")
 
@@ -41,7 +43,7 @@ def locate_failure(error: DefinitionError, file: Path, user_files: Iterable[Path
 
 def describe_failure(error: BaseException, file: Path, user_files: Iterable[Path]) -> DefinitionError:
     """Return the error of a file that Python cannot run, with the line of the user's code that raised it."""
-    message = str(error)
+    message = _LIBRARY_FILE.sub("", str(error))
     if isinstance(error, SyntaxError):
         broken_file = Path(error.filename) if error.filename else file
         location = display_path(broken_file, error.lineno)
@@ -50,7 +52,8 @@ def describe_failure(error: BaseException, file: Path, user_files: Iterable[Path
     location = display_path(*lines[-1]) if lines else display_path(file)
     if lines and lines[-1][0] != file:
         message = f"{message} (imported by {display_path(*lines[0])})"
-    fix = (_suggest_correction(error, message) or DEFAULT_FIX).lstrip()
+    has_fix = isinstance(error, AttributeError) and "Did you mean" in message
+    fix = "" if has_fix else (_suggest_correction(error, message) or DEFAULT_FIX).lstrip()
     return DefinitionError(type(error).__name__, message or "no message", fix, location)
 
 

@@ -10,6 +10,7 @@ from inspect import signature
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Never, TypeAlias, get_args
 
+from penstock.core.duration import is_duration
 from penstock.core.names import suggest_name
 from penstock.engine.aggregates import Aggregate, AggregateOutput
 from penstock.engine.definition.argument_checks import (
@@ -36,7 +37,7 @@ from penstock.engine.plan.stages import (
 from penstock.engine.plan.stateful_function import ProcessingOrder, SideOutput, StatefulFunction, state_type
 from penstock.engine.plan.steps import Step
 from penstock.engine.sinks.changelog_topic import ChangelogTopic
-from penstock.engine.triggers.trigger import TRIGGER_HINT, Trigger
+from penstock.engine.triggers.trigger import Trigger, require_trigger
 from penstock.engine.windows.window import Window
 from penstock.stream.arguments import parse_columns, parse_names, require_unset
 from penstock.stream.input_specs import DeduplicationSpec
@@ -241,9 +242,11 @@ class Pipeline(PipelineSteps):
             window: such as `fixed("1 minute")`, `sliding("1 hour", "5 minutes")` or `sessions("10 minutes")`.
         """
         require_unset(self._definition.window_spec, "window")
-        require_type(
-            window, Window, "window", "Give a window, as in fixed('1 minute') or sessions('10 minutes')"
-        )
+        if isinstance(window, str) and is_duration(window):
+            fix = f"Write fixed({window!r})"
+            raise DefinitionError("window", f"{window!r} is a duration, not a window", fix)
+        fix = "Give a window, as in fixed('1 minute') or sessions('10 minutes')"
+        require_type(window, Window, "window", fix)
         return self._replace(window_spec=window)
 
     def trigger(
@@ -279,7 +282,7 @@ class Pipeline(PipelineSteps):
         Not promised: that panes are emitted at an exact time. A trigger is evaluated with each batch.
         """
         require_unset(self._definition.trigger_options, "trigger")
-        require_type(trigger, Trigger, "trigger", TRIGGER_HINT)
+        require_trigger(trigger, "trigger")
         lateness_ms = None if lateness is None else to_milliseconds(lateness, "trigger.lateness")
         return self._replace(
             trigger_options=TriggerOptions(trigger, lateness_ms, may_finish, on_time_pane, final_pane)

@@ -1,6 +1,7 @@
 """Adds file and line to the problems of a definition: `catalog/orders.yaml:12`."""
 
 import ast
+from operator import itemgetter
 from pathlib import Path
 
 from penstock.core.display_path import display_path
@@ -11,12 +12,16 @@ from penstock.ingestion.contracts.yaml_files import read_yaml_lines
 
 
 def locate_problems(error: DefinitionError, file: Path) -> DefinitionError:
-    """Return the error with the file, and the line where it can be found, as the location of each problem."""
+    """Return the error with file and line as the location of each problem, sorted by line."""
     root = read_python_lines(file) if file.suffix == ".py" else read_yaml_lines(file)
-    collector = ProblemCollector()
+    located_problems: list[tuple[int, DefinitionError]] = []
     for problem in error.problems:
         name = problem.name if isinstance(problem, UnknownNameError) else ""
-        collector.add(problem.with_location(display_path(file, find_line(root, problem.field, name))))
+        line = find_line(root, problem.field, name)
+        located_problems.append((line or 0, problem.with_location(display_path(file, line))))
+    collector = ProblemCollector()
+    for _, problem in sorted(located_problems, key=itemgetter(0)):
+        collector.add(problem)
     return collector.combine()
 
 

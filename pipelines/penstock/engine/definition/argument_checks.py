@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from types import UnionType
+from types import FunctionType, UnionType
 
 from penstock.core.names import NO_SYNONYMS, suggest_name, suggest_or_list
 from penstock.engine.errors import DefinitionError, UnknownNameError
@@ -23,6 +23,9 @@ def require(condition: bool, field: str, problem: object, fix: str) -> None:
 
 def require_type(value: object, kind: type | UnionType, field: str, fix: str) -> None:
     """Refuse a value of the wrong type, as in a text instead of a window."""
+    if isinstance(value, FunctionType) and not isinstance(value, kind):
+        name = value.__name__
+        raise DefinitionError(field, f"{name} is a function that is not called", f"Write {name}(...)")
     require(isinstance(value, kind), field, repr(value), fix)
 
 
@@ -74,4 +77,5 @@ def require_known_name(
 
 def require_name(value: str, field: str) -> None:
     """Refuse an empty name."""
-    require(isinstance(value, str) and bool(value.strip()), field, f"{value!r}", "Give a name")
+    is_name = isinstance(value, str) and bool(value.strip())
+    require(is_name, field, f"{value!r} is not a name", "Give a name as a text")

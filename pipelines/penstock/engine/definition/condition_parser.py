@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from penstock.engine.definition.argument_checks import require_type
+from penstock.engine.definition.phrases import join_phrases
 from penstock.engine.definition.predicates import (
     Comparison,
     ComparisonOperator,
@@ -26,6 +27,14 @@ TOKEN_PATTERN = re.compile(
     r"|(?P<bracket>[()])|(?P<name>[A-Za-z_][A-Za-z_0-9.]*)|`(?P<quoted>[^`]+)`)"
 )
 KEYWORDS = frozenset({"and", "or", "not", "is", "null", "true", "false"})
+TOKEN_PHRASES = {
+    "name": "a field",
+    "operator": "a comparison such as =",
+    "number": "a number",
+    "text": "a 'text' in quotes",
+    "keyword": "true or false",
+}
+"""What each kind of token is called in messages."""
 MAX_NUMBER_DIGITS = 38
 """The most digits of a number that Spark accepts."""
 CONDITION_HINT = "Write a condition as in: kind = 'end' and speed > 50"
@@ -142,8 +151,10 @@ class ConditionParser:
     def take_token(self, *kinds: str) -> ConditionToken:
         """Consume the next token, which must be of one of these kinds."""
         if not self.tokens or self.tokens[0].kind not in kinds:
-            token_text = repr(self.tokens[0].text) if self.tokens else "the end"
-            raise self.syntax_error(f"{token_text} instead of a {' or '.join(kinds)}")
+            expected = join_phrases([TOKEN_PHRASES[kind] for kind in kinds if kind in TOKEN_PHRASES], "or")
+            if not self.tokens:
+                raise self.syntax_error(f"it ends where {expected} is expected")
+            raise self.syntax_error(f"{self.tokens[0].text!r} stands where {expected} is expected")
         return self.tokens.pop(0)
 
     def expect_end(self) -> None:

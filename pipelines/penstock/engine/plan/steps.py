@@ -164,11 +164,7 @@ def infer_columns(
                     check_condition_types(condition, columns_before or {}, "filter")
             case SelectStep(step_columns):
                 _require_columns((old for _, old in step_columns), columns_before, "select", step_problems)
-                columns_before = (
-                    None
-                    if columns_before is None
-                    else {new: columns_before.get(old) for new, old in step_columns}
-                )
+                columns_before = _select_columns(step_columns, columns_before)
             case RowFunctionStep(returns=returns):
                 columns_before = {column.name: column.type for column in returns}
             case LookupStep(columns=step_columns) if columns_before is not None:
@@ -178,6 +174,16 @@ def infer_columns(
     if collector is None:
         step_problems.raise_problems()
     return columns_before
+
+
+def _select_columns(
+    step_columns: Iterable[tuple[str, str]], columns: TypesByColumn | None
+) -> TypesByColumn | None:
+    """Return the selected columns. After a problem they are unknown, so that it is reported once."""
+    pairs = tuple(step_columns)
+    if columns is None or any(old not in columns for _, old in pairs):
+        return None
+    return {new: columns[old] for new, old in pairs}
 
 
 def _require_columns(

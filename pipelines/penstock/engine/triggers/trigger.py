@@ -2,8 +2,10 @@
 
 from abc import ABC, abstractmethod
 
+from penstock.core.duration import is_duration
 from penstock.engine.definition.argument_checks import require, require_type
 from penstock.engine.definition.predicates import Predicate
+from penstock.engine.errors import DefinitionError
 from penstock.engine.triggers.machine import TriggerColumnNames, TriggerMachine
 
 TRIGGER_HINT = (
@@ -81,7 +83,10 @@ class Trigger(ABC):
 
 
 def require_trigger(part: object, field: str) -> None:
-    """Refuse a value that is not a trigger."""
+    """Refuse a value that is not a trigger. A duration is probably a period."""
+    if isinstance(part, str) and is_duration(part):
+        fix = f"Write every({part!r})"
+        raise DefinitionError(field, f"{part!r} is a duration, not a trigger", fix)
     require_type(part, Trigger, field, TRIGGER_HINT)
 
 
