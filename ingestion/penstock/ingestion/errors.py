@@ -24,7 +24,11 @@ class IngestionError(PenstockError):
 
 
 class DocumentError(IngestionError):
-    """A file is missing, unreadable or not valid YAML."""
+    """A file is missing, unreadable or not valid YAML. `line` is where, if that is known."""
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
 
 
 class ContractError(IngestionError):

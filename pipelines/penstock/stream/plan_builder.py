@@ -104,7 +104,7 @@ def build_stage(
     upstream_stages = [stage for stage in stages.values() if stage.name in inputs]
     trigger_options = pipeline.trigger_options or TriggerOptions()
     if pipeline.window_spec is None and not upstream_stages:
-        raise DefinitionError("window", f"missing in {name}", "Add a window, as in window(fixed('1 minute'))")
+        raise DefinitionError("window", f"{name} has no window", "Add one, as in window(fixed('1 minute'))")
     lateness = max(map(correction_time_ms, upstream_stages), default=0)
     reads_retractions = any(stage.accumulation == "retracting" for stage in upstream_stages)
     stage = Stage(
@@ -130,7 +130,7 @@ def build_stage(
         return resolve_join_stage(stage, pipeline.join_spec, upstream_stages, sources_by_name)
     if pipeline.aggregate_outputs is None:
         raise DefinitionError(
-            "aggregate", f"missing in {name}", "Add aggregates, as in aggregate(readings=count())"
+            "aggregate", f"{name} computes nothing", "Add aggregates, as in aggregate(readings=count())"
         )
     return stage
 

@@ -9,6 +9,7 @@ PlatformError
 ├── NoExecutorError    a Spark cluster provides no executor for a command
 ├── UnknownStreamError no stream or pipeline has that name
 ├── UnknownTopicError  no topic has that name
+├── UnknownColumnError no result of a pipeline has that name
 ├── UnknownOriginError the origin of stored records is invalid
 ├── RunNameError       the name of a run or replay is invalid, or already has results
 ├── BatchSizeError     a batch size is below one record
@@ -63,6 +64,12 @@ class UnknownStreamError(PlatformError):
 
 class UnknownTopicError(PlatformError):
     """No topic has that name."""
+
+    exit_code = 2
+
+
+class UnknownColumnError(PlatformError):
+    """No result of a pipeline has that name."""
 
     exit_code = 2
 

@@ -10,6 +10,9 @@ QualityError
     └── NotCheckableInStreamError   an expectation cannot be checked record by record
 """
 
+from pathlib import Path
+
+from penstock.core.display_path import display_path
 from penstock.core.errors import PenstockError
 
 
@@ -51,7 +54,8 @@ class SuiteError(QualityError):
     exit_code = 2
 
     def __init__(self, location: object, expectation: str, finding: str, fix: str) -> None:
-        super().__init__(f"{location}: {expectation}: {finding}. {fix}.")
+        place = display_path(location) if isinstance(location, Path) else location
+        super().__init__(f"{place}: {expectation}: {finding}. {fix}.")
 
 
 class NotCheckableInStreamError(SuiteError):

@@ -95,7 +95,7 @@ def test_the_order_of_calls_does_not_matter() -> None:
             "join.right: there is no section 'colour'. Sections: ",
         ),
         ({"left": "clicks", "right": {"key": "id"}}, "read: missing"),
-        ({"left": "clicks", "right": {"read": "cards", "key": "id"}}, "window: missing in invalid_1"),
+        ({"left": "clicks", "right": {"read": "cards", "key": "id"}}, "window: invalid_1 has no window"),
     ],
 )
 def test_an_invalid_side_of_a_join_is_refused(sides: dict[str, Any], message: str) -> None:

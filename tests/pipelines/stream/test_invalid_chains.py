@@ -106,7 +106,7 @@ INVALID_CHAINS: dict[str, tuple[Pipeline, str]] = {
         join(read("clicks").named("seen"), read("cards"), by="id")
         .window(fixed("1 hour"))
         .write("t", mode="log"),
-        "window: missing",
+        "window: seen has no window",
     ),
     "deduplication of panes": (
         RETRACTING.then().deduplicate("device").aggregate(n=count()).write("t"),
@@ -232,7 +232,7 @@ INVALID_CHAINS: dict[str, tuple[Pipeline, str]] = {
     ),
     "a trigger that finishes": (
         count_panes_of(RETRACTING).trigger(after_count(2)).write("t"),
-        "it can finish",
+        "it fires a last time",
     ),
     "punctuation over panes": (
         count_panes_of(RETRACTING).trigger(repeatedly(after_punctuation("hottest > 3"))).write("t"),

@@ -74,7 +74,7 @@ def test_duplicate_keys_and_deep_nesting_of_a_file_are_refused(
     file.write_text(text, encoding="utf-8")
     with pytest.raises(DefinitionError, match=message) as raised:
         from_yaml(file)
-    assert raised.value.location == str(file)
+    assert raised.value.location.startswith(str(file))
 
 
 def test_a_merged_key_can_be_overridden(tmp_path: Path) -> None:

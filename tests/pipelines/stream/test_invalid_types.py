@@ -106,7 +106,7 @@ def keep_state(**options: Any) -> Pipeline:
 
 
 WRONG_ARGUMENTS: list[tuple[Callable[[], Any], str]] = [
-    (lambda: count_in_window("1 minute"), r"window: '1 minute'. Give a window, as in fixed"),
+    (lambda: count_in_window("1 minute"), r"window: '1 minute' is a duration, not a window. Write fixed"),
     (lambda: count_in_window(records(5)), r"window: CountPolicy\(n=5\). Give a window"),
     (lambda: count_in_window(tumbling(5)), r"window.tumbling: 5. Give records\(5\)"),  # type: ignore[arg-type]
     (lambda: count_in_window(sliding_by(punctuation("n > 1"), records(5))), r"window.sliding_by.evict: Punct"),  # type: ignore[arg-type]
@@ -114,13 +114,13 @@ WRONG_ARGUMENTS: list[tuple[Callable[[], Any], str]] = [
     (lambda: delta("temperature", "1"), r"window.delta.by: '1'"),  # type: ignore[arg-type]
     (lambda: count_in_window(fixed("40000 years")), r"window.fixed.size: '40000 years'"),
     (lambda: fixed("20000000 days"), r"window.fixed.size: 1728000000000000. Give at most 1000000000000000 milli"),
-    (lambda: count_by_minute().trigger("1 hour"), r"trigger: '1 hour'. Give a trigger"),  # type: ignore[arg-type]
+    (lambda: count_by_minute().trigger("1 hour"), r"trigger: '1 hour' is a duration, not a trigger"),  # type: ignore[arg-type]
     (lambda: after_watermark(early="10 seconds"), r"after_watermark.early: '10 seconds'"),  # type: ignore[arg-type]
     (lambda: after_all([after_count(1)]), r"trigger.after_all: \[AfterCount"),  # type: ignore[arg-type]
-    (lambda: repeatedly(after_count), r"trigger.repeatedly: <function"),  # type: ignore[arg-type]
+    (lambda: repeatedly(after_count), r"trigger.repeatedly: after_count is a function that is not called"),  # type: ignore[arg-type]
     (lambda: or_finally(after_count(1), None), r"trigger.or_finally.until: None"),  # type: ignore[arg-type]
-    (lambda: count_by_minute().accumulation(""), r"accumulation: ''. Write one of: discarding"),
-    (lambda: read("sensors").aggregate(n=count), r"aggregate.n: <function"),  # type: ignore[arg-type]
+    (lambda: count_by_minute().accumulation(""), r"accumulation: '' is not known. Write one of: discarding"),
+    (lambda: read("sensors").aggregate(n=count), r"aggregate.n: count is a function that is not called"),  # type: ignore[arg-type]
     (lambda: read("sensors").aggregate(_n=count()), r"aggregate._n: '_n'. Choose a name"),
     (lambda: of("sensors", "count()"), r"aggregate.of: 'count\(\)'"),  # type: ignore[arg-type]
     (lambda: combine(str, "word"), r"aggregate.combine: <class 'str'>"),  # type: ignore[arg-type]

@@ -96,7 +96,7 @@ def test_an_unknown_variable_is_a_warning(run, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("PENSTOCK_STREEMS", "a")
     result = run("table", "list")
     assert result.code == 0
-    assert "PENSTOCK_STREEMS sets nothing (did you mean PENSTOCK_STREAMS" in result.err
+    assert "PENSTOCK_STREEMS sets nothing. Did you mean PENSTOCK_STREAMS?" in result.err
 
 
 SHELLS = [("bash", "complete -o"), ("zsh", "#compdef penstock"), ("fish", "complete")]

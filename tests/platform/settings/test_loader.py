@@ -93,15 +93,15 @@ def test_streams_are_a_list_with_commas(text: str, monkeypatch: pytest.MonkeyPat
         (
             {"PENSTOCK_KAFKA__PRT": "1"},
             "",
-            r"KAFKA__PRT is not a setting \(did you mean PENSTOCK_KAFKA__PORT",
+            r"KAFKA__PRT is not a setting\. Did you mean PENSTOCK_KAFKA__PORT\?",
         ),
         ({"PENSTOCK_KAFKA": "{"}, "", 'parsing value for field "kafka".*Write a group of values as JSON'),
         ({}, "[kafka]\nport = 'x'", "kafka.port in penstock.toml is 'x': .*valid integer"),
-        ({}, "[kafak]\nport = 1", r"kafak in penstock.toml is not a setting \(did you mean kafka\?\)"),
+        ({}, "[kafak]\nport = 1", r"kafak in penstock.toml is not a setting\. Did you mean kafka\?"),
         (
             {},
             "[kafka]\nprot = 1",
-            r"kafka.prot in penstock.toml is not a setting \(did you mean kafka.port\?\)",
+            r"kafka.prot in penstock.toml is not a setting\. Did you mean kafka.port\?",
         ),
         ({}, "port = ", "penstock.toml is not valid TOML .*Fix that line"),
         ({}, "root = '/'", "Set PENSTOCK_ROOT instead"),
@@ -145,7 +145,7 @@ def test_an_invalid_value_is_reported_with_its_source(
 def test_an_unknown_variable_is_reported_with_the_nearest_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PENSTOCK_WAREHOSE", "x")
     (sentence,) = load_settings().unknown_warnings
-    assert sentence.startswith("PENSTOCK_WAREHOSE sets nothing (did you mean PENSTOCK_WAREHOUSE")
+    assert sentence.startswith("PENSTOCK_WAREHOSE sets nothing. Did you mean PENSTOCK_WAREHOUSE?")
 
 
 def test_clients_of_a_secured_broker_read_the_password_from_its_secret_reference(

@@ -48,7 +48,7 @@ def test_a_suite_of_a_topic_adds_checks_to_its_pipelines(tmp_path: Path) -> None
 
 INVALID_SUITES = [
     ("expectations: [", "not valid YAML"),
-    ("expected: []", "contains expected"),
+    ("expected: []", "contains unknown keys: expected"),
     ("expectations: [{kwargs: {}}]", "expectation 1: contains kwargs"),
     ("expectations: [{type: expect_column_to_exist, kwargs: {column: a}}]", "has no action"),
     ("expectations: [{type: expect_x, meta: {action: explode}}]", "action is 'explode'"),

@@ -24,6 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from penstock.core.display_path import display_path
 from penstock.core.duration import parse_duration_ms
 from penstock.core.errors import DurationError
 from penstock.core.names import explain_unknown_name, suggest_name
@@ -75,7 +76,8 @@ def load_contract(name: str, catalog: Path = CATALOG_FOLDER) -> Contract:
     path = catalog / f"{name}.yaml"
     if not path.is_file():
         unknown_text = explain_unknown_name("contract", name, list_contract_names(catalog))
-        raise ContractNotFoundError(f"{unknown_text} To declare the topic, add {path}")
+        end = "" if unknown_text.endswith("?") else "."
+        raise ContractNotFoundError(f"{unknown_text}{end} To declare the topic, add {display_path(path)}")
     return read_contract(path)
 
 
@@ -105,10 +107,10 @@ def read_contract(path: Path) -> Contract:
     try:
         contract = parse_contract(read_yaml(path))
     except (DocumentError, ContractError) as error:
-        raise ContractError(f"{path}: {error}") from error
+        raise ContractError(f"{display_path(path)}: {error}") from error
     if contract.topic != path.stem:
         raise ContractError(
-            f"{path}: declares topic '{contract.topic}'. Rename the file to {contract.topic}.yaml."
+            f"{display_path(path)}: declares topic '{contract.topic}'. Rename the file to {contract.topic}.yaml."
         )
     return contract
 

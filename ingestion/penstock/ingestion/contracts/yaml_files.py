@@ -29,9 +29,10 @@ def read_yaml(path: Path) -> object:
     try:
         return yaml.load(path.read_text("utf-8"), _UniqueKeyLoader)  # noqa: S506  # it makes plain data, as SafeLoader does
     except yaml.MarkedYAMLError as error:
-        line = "" if error.problem_mark is None else f", at line {error.problem_mark.line + 1}"
+        line_number = None if error.problem_mark is None else error.problem_mark.line + 1
+        line = "" if line_number is None else f", at line {line_number}"
         reason = str(error.problem or error.context).replace("'<stream end>'", "the end of the file")
-        raise DocumentError(f"not valid YAML: {reason}{line}") from error
+        raise DocumentError(f"not valid YAML: {reason}{line}", line_number) from error
     except RecursionError as error:
         raise DocumentError("nested too deeply") from error
     except (OSError, ValueError, yaml.YAMLError) as error:

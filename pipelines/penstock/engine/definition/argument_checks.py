@@ -58,7 +58,7 @@ def require_one_of(
     if not isinstance(value, str) or value not in allowed:
         suggestion = suggest_name(value, allowed, synonyms).lstrip() if isinstance(value, str) else ""
         fix = f"{suggestion} Write one of: {', '.join(allowed)}".lstrip()
-        raise UnknownNameError(field, f"{value!r}", fix, name=str(value))
+        raise UnknownNameError(field, f"{value!r} is not known", fix, name=str(value))
 
 
 def require_known_name(

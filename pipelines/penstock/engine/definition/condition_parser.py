@@ -28,11 +28,11 @@ TOKEN_PATTERN = re.compile(
 )
 KEYWORDS = frozenset({"and", "or", "not", "is", "null", "true", "false"})
 TOKEN_PHRASES = {
-    "name": "a field",
-    "operator": "a comparison such as =",
-    "number": "a number",
-    "text": "a 'text' in quotes",
-    "keyword": "true or false",
+    "name": ("a field",),
+    "operator": ("a comparison such as =",),
+    "number": ("a number",),
+    "text": ("a 'text' in quotes",),
+    "keyword": ("true", "false"),
 }
 """What each kind of token is called in messages."""
 MAX_NUMBER_DIGITS = 38
@@ -151,7 +151,8 @@ class ConditionParser:
     def take_token(self, *kinds: str) -> ConditionToken:
         """Consume the next token, which must be of one of these kinds."""
         if not self.tokens or self.tokens[0].kind not in kinds:
-            expected = join_phrases([TOKEN_PHRASES[kind] for kind in kinds if kind in TOKEN_PHRASES], "or")
+            phrases = [phrase for kind in kinds for phrase in TOKEN_PHRASES.get(kind, ())]
+            expected = join_phrases(phrases, "or")
             if not self.tokens:
                 raise self.syntax_error(f"it ends where {expected} is expected")
             raise self.syntax_error(f"{self.tokens[0].text!r} stands where {expected} is expected")

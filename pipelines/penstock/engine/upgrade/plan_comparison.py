@@ -8,11 +8,12 @@ from dataclasses import fields, replace
 from typing import Any
 
 from penstock.engine.aggregates.aggregate_output import AggregateOutput
-from penstock.engine.plan.codec import fingerprint, part_to_json
+from penstock.engine.plan.codec import fingerprint
 from penstock.engine.plan.sinks import PaneContent, Sink
 from penstock.engine.plan.sources import Column, PlanSource
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
+from penstock.engine.upgrade.part_words import describe_part
 from penstock.engine.upgrade.upgrade_class import PlanDifference, PlanUpgrade, UpgradeClass
 
 FROM_NEXT_BATCH_NOTE = "it applies to records from the next batch on; existing windows keep what they have"
@@ -186,24 +187,7 @@ def _report_if_changed(
     subject: str, before: object, after: object, upgrade_class: UpgradeClass, note: str
 ) -> Iterator[PlanDifference]:
     if before != after:
-        yield PlanDifference(subject, _format_part(before), _format_part(after), upgrade_class, note)
-
-
-def _format_part(part: object) -> str:
-    """Format a part of a plan on one line."""
-    if part is None:
-        return "absent"
-    if isinstance(part, tuple):
-        return f"[{', '.join(_format_part(item) for item in part)}]" if part else "none"
-    if isinstance(part, AggregateOutput):
-        return _format_part(part.aggregate)
-    plain_part = part_to_json(part)
-    if not isinstance(plain_part, dict):
-        return str(plain_part)
-    arguments = ", ".join(
-        f"{name}={value}" for name, value in plain_part.items() if name != "kind" and value is not None
-    )
-    return f"{plain_part['kind']}({arguments})"
+        yield PlanDifference(subject, describe_part(before), describe_part(after), upgrade_class, note)
 
 
 def _index_by_name(parts: Iterable[Any]) -> dict[str, Any]:

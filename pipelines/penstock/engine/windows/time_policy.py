@@ -79,7 +79,7 @@ class TimePolicy(ClosePolicy, EvictionPolicy, TriggerPolicy):
 @keyword(
     "elapsed",
     synonyms=("duration", "time"),
-    duration_hint="{elapsed: {}} for a policy in record order, and window: {fixed: {}} for windows of event time",
+    duration_hint="window: {fixed: {}} for windows of event time, or {elapsed: {}} for windows in record order",
 )
 def elapsed(duration: Duration) -> TimePolicy:
     """A policy by time on the batch clock."""

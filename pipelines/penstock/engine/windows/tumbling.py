@@ -5,9 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from penstock.core.duration import is_duration
 from penstock.engine.columnar import Rows
 from penstock.engine.definition.argument_checks import require_type
 from penstock.engine.definition.keyword import keyword
+from penstock.engine.errors import DefinitionError
 from penstock.engine.state.header_columns import BoolArray, Int64Array
 from penstock.engine.windows.element_sequence import ElementSequence, WindowSlices
 from penstock.engine.windows.order_policy import ClosePolicy
@@ -25,7 +27,12 @@ class Tumbling(OrderWindow):
     close: ClosePolicy
 
     def __post_init__(self) -> None:
-        fix = f"{POLICY_HINT} or punctuation(\"kind = 'end'\"). For windows of event time, write fixed('1 minute')"
+        if isinstance(self.close, str) and is_duration(self.close):
+            fix = (
+                f"Write fixed({self.close!r}) for windows of event time, or tumbling(elapsed({self.close!r}))"
+            )
+            raise DefinitionError("window.tumbling", f"{self.close!r} is a duration, not a policy", fix)
+        fix = f"{POLICY_HINT} or punctuation(\"kind = 'end'\")"
         require_type(self.close, ClosePolicy, "window.tumbling", fix)
 
     def describe(self) -> str:

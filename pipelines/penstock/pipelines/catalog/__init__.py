@@ -119,12 +119,12 @@ def _load_pipeline(file: Path) -> Pipeline:
     if not name.isidentifier():
         valid_name = re.sub(r"\W|^(?=\d)", "_", name, flags=re.ASCII)
         fix = f"Rename it to {valid_name}.py: names of Python files have letters, digits and _"
-        raise DefinitionError("the file", f"{name!r} is not a Python name", fix)
+        raise DefinitionError("the file", f"{name!r} is not a Python name", fix, display_path(file))
     module = import_module(pipeline_module(name))
     pipeline = getattr(module, name, None)
     if not isinstance(pipeline, Pipeline):
         others = [key for key, value in vars(module).items() if isinstance(value, Pipeline)]
         suggestion = f"{others[0]!r} is a pipeline: rename it, or the file" if others else ""
         fix = suggestion or f"Define {name} = read(...) in the file"
-        raise DefinitionError(name, "the file defines no pipeline of this name", fix)
+        raise DefinitionError(name, "the file defines no pipeline of this name", fix, display_path(file))
     return pipeline

@@ -43,7 +43,9 @@ def from_yaml(path: Path) -> Pipeline:
     try:
         document = read_yaml(path)
     except DocumentError as problem:
-        raise DefinitionError("the file", problem, "Fix the YAML syntax", display_path(path)) from None
+        raise DefinitionError(
+            "the file", problem, "Fix the YAML syntax", display_path(path, problem.line)
+        ) from None
     try:
         return from_document(document)
     except DefinitionError as problem:

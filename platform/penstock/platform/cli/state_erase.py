@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import click
 
 from penstock.platform.cli.command_context import current_settings, use_control_store
+from penstock.platform.cli.confirmation import confirm
 from penstock.platform.cli.options import json_option, stream_argument, yes_option
 from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
 
@@ -57,7 +58,7 @@ def erase(stream: str, key: Sequence[str], asked_by: str, yes: bool, as_json: bo
             ("stage", "windows"), [(name, _format_count(count)) for name, count in window_counts.items()]
         )
     if not yes:
-        click.confirm("Erase these windows?", abort=True)
+        confirm("Erase these windows?")
     with (
         use_control_store(settings) as store,
         StepPrinter().step(f"erase a key of {stream}") as report_progress,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from penstock.platform.cli.command_context import current_settings, use_control_store
+from penstock.platform.cli.confirmation import confirm
 from penstock.platform.cli.options import json_option, records_per_batch_option, stream_argument, yes_option
 from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
 
@@ -145,7 +146,7 @@ def upgrade(stream: str, from_now: tuple[str, ...], start: str, yes: bool) -> No
         assessed_plan = assess_upgrade(settings, store, request)
         _print_upgrade_plan(assessed_plan)
         if assessed_plan.upgrade_class > UpgradeClass.COMPATIBLE and not yes:
-            click.confirm("Apply this upgrade?", abort=True)
+            confirm("Apply this upgrade?")
         with StepPrinter().step(f"upgrade {stream}") as report_progress:
             # The file may change again while the user decides, so only what was shown is accepted.
             run(

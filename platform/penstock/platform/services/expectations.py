@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.core.clock import now_ms
+from penstock.core.display_path import display_path
 from penstock.core.names import explain_unknown_name
 from penstock.core.progress import ProgressReporter
 from penstock.engine.batch.input_watermarks import topic_of
@@ -27,7 +28,14 @@ from penstock.quality.errors import DamagedTableError, NoSuiteError, QualityErro
 from penstock.quality.expectations.check_results import BatchCheckResult, CheckResultStore
 from penstock.quality.expectations.gx_library import MAX_EXAMPLES
 from penstock.quality.expectations.report_page import SuiteReport, write_report_page
-from penstock.quality.expectations.suite import TOPICS_FOLDER, Expectation, Suite, list_suites, load_suite
+from penstock.quality.expectations.suite import (
+    SUITES_FOLDER,
+    TOPICS_FOLDER,
+    Expectation,
+    Suite,
+    list_suites,
+    load_suite,
+)
 from penstock.quality.expectations.table_checks import check_table, list_due_batches
 from penstock.quality.quarantine.quarantined_records import read_quarantine
 from penstock.quality.table_reads import open_table, read_table, to_milliseconds
@@ -127,17 +135,34 @@ def check_tables(
     return outcomes
 
 
-def _explain_unchecked(subject: str, table_names: Collection[str]) -> str:
-    """Return why a table cannot be checked."""
+def _explain_unchecked(subject: str, checked_tables: Collection[str]) -> str:
+    """Return why a table cannot be checked, and what to do about it."""
     folder, _, name = subject.partition("/")
     if subject not in list_suites():
-        return explain_unknown_name("expectation suite", subject, table_names, "penstock check")
+        return _explain_missing_suite(subject, checked_tables)
     if folder == TOPICS_FOLDER:
         return (
             f"records of the topic {name!r} are checked when a stream reads them; "
             "`penstock table show STREAM --kind checks` shows the results"
         )
     return f"the suite of {subject!r} exists, but no valid pipeline writes this table"
+
+
+def _explain_missing_suite(subject: str, checked_tables: Collection[str]) -> str:
+    """Say how to write a suite for a table that a pipeline writes; suggest a name for any other."""
+    tables = {sink.path for plan in load_valid_plans() for stage in plan.stages for sink in stage.sinks}
+    written_table = next(
+        (table for table in sorted(tables) if subject in (table, table.partition("/")[2])), None
+    )
+    if written_table in checked_tables:
+        return f"there is no table {subject!r}. Did you mean {written_table!r}?"
+    if written_table is None:
+        return explain_unknown_name("table", subject, tables, "penstock table list")
+    example = "expectations: [{type: expect_column_values_to_not_be_null, kwargs: {column: NAME}}]"
+    return (
+        f"nothing is expected of {written_table!r} yet. To check it, write "
+        f"{display_path(SUITES_FOLDER / f'{written_table}.yaml')}, for example: {example}"
+    )
 
 
 def page_path(settings: Settings) -> Path:

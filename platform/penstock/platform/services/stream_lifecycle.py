@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from penstock.core.clock import now_ms
 from penstock.core.errors import WaitTimeoutError
-from penstock.core.names import explain_unknown_name
+from penstock.core.names import suggest_name
 from penstock.core.waiting import wait_until
 from penstock.engine.host.control import DesiredRunState, DesiredState, Lease, StreamHealth
 from penstock.engine.host.stream_state import StreamState
@@ -98,8 +98,14 @@ def request_state(
 def check_stream_exists(stream: str, known_streams: Collection[str]) -> None:
     """Raise UnknownStreamError, with the nearest match, if the stream is not known."""
     if stream not in known_streams:
+        suggestion = suggest_name(stream, known_streams)
+        where = (
+            ""
+            if suggestion
+            else "; `penstock demo --list` lists the pipelines, archive-TOPIC archives a topic"
+        )
         raise UnknownStreamError(
-            explain_unknown_name("stream", stream, known_streams, "penstock demo --list")
+            f"there is no stream {stream!r}{'.' if suggestion else ''}{suggestion}{where}"
         )
 
 

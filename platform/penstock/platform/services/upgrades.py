@@ -1,13 +1,15 @@
 """Upgrades of streams to a changed pipeline: the plan, its cost, and its application."""
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.core.names import explain_unknown_name
 from penstock.core.progress import ProgressReporter
 from penstock.engine.stream_folders import resolve_stream_folder
 from penstock.engine.upgrade.upgrade_class import PlanUpgrade, UpgradeClass
-from penstock.platform.errors import UpgradeRefusedError
+from penstock.platform.errors import UnknownColumnError, UpgradeRefusedError
 from penstock.platform.services.stream_catalog import check_pipeline_exists, reload_plan
 from penstock.platform.services.stream_hold import hold_stream
 from penstock.platform.services.stream_lifecycle import STREAM_COMMANDS, request_state, wait_for_state
@@ -85,6 +87,7 @@ def plan_upgrade(settings: Settings, store: "ControlStore", request: UpgradeRequ
 
     check_pipeline_exists(request.stream)
     plan = reload_plan(request.stream)
+    _check_columns_exist(plan, request.from_now)
     folder = resolve_stream_folder(settings.home / "streams", request.stream)
     plan_changes = assess_upgrade(folder, plan, request.from_now)
     return UpgradePlan(
@@ -93,6 +96,13 @@ def plan_upgrade(settings: Settings, store: "ControlStore", request: UpgradeRequ
         request.start or _default_replay_start(settings, plan),
         _estimate_upgrade_cost(store, plan, folder),
     )
+
+
+def _check_columns_exist(plan: "Plan", from_now: Collection[str]) -> None:
+    columns = {output.name for stage in plan.stages for output in stage.aggregates}
+    for name in from_now:
+        if name not in columns:
+            raise UnknownColumnError(explain_unknown_name(f"column of {plan.name}", name, sorted(columns)))
 
 
 def upgrade_stream(

@@ -1,11 +1,11 @@
 """Dotted names of settings, their variables, and messages for unknown names and invalid values."""
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from penstock.core.names import find_nearest_name
 from penstock.infra.readiness import READY_FILE_VARIABLE
 from penstock.platform.settings.model import Settings
 
@@ -55,7 +55,7 @@ def _explain_error(detail: ErrorDetails, is_variable: Callable[[str], bool]) -> 
         return f"{source} is {detail['input']!r}: {detail['msg'].removeprefix('Value error, ')}"
     if detail["type"] == "extra_forbidden":
         suggestion = _suggest_name(name, is_variable=is_variable(name))
-        return f"{source} is not a setting{suggestion}; `penstock status --settings` lists all settings"
+        return f"{source} is not a setting{suggestion or '.'} `penstock status --settings` lists all settings"
     return f"{source} is {detail['input']!r}: {detail['msg'].lower()}"
 
 
@@ -64,5 +64,5 @@ def _suggest_name(name: str, *, is_variable: bool) -> str:
     known_names = list(iter_setting_names())
     if not is_variable:
         known_names += sorted({known.rpartition(".")[0] for known in known_names} - {""})
-    matches = difflib.get_close_matches(name, known_names, n=1, cutoff=0.6)
-    return f" (did you mean {variable_name(matches[0]) if is_variable else matches[0]}?)" if matches else ""
+    nearest = find_nearest_name(name, known_names)
+    return "" if nearest is None else f". Did you mean {variable_name(nearest) if is_variable else nearest}?"

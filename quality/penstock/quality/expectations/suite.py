@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from penstock.core.duration import parse_duration_ms
 from penstock.core.errors import DurationError
+from penstock.core.names import suggest_name
 from penstock.engine.plan.sources import CheckAction
 from penstock.ingestion.contracts.yaml_files import read_yaml
 from penstock.ingestion.errors import DocumentError
@@ -23,7 +24,8 @@ the table (`version`), or the rows that the stream wrote since the last check (`
 """
 
 _NAME_PATTERN = re.compile(r"[a-z][a-z0-9_]{0,149}")
-_SUITE_KEYS = {"expectations", "batches", "statistics"}
+_SUITE_KEYS = ("expectations", "batches", "statistics")
+_EXPECTATION_KEYS = ("type", "kwargs", "meta")
 
 
 @dataclass(frozen=True)
@@ -85,11 +87,9 @@ def _load_suite_file(subject: str, path: Path, _written_at: int) -> Suite:
         document = read_yaml(path)
     except DocumentError as problem:
         raise SuiteError(path, "the file", str(problem), "Fix the YAML") from problem
-    if (
-        not isinstance(document, Mapping)
-        or not set(document) <= _SUITE_KEYS
-        or "expectations" not in document
-    ):
+    if isinstance(document, Mapping):
+        _refuse_unknown_keys(path, "the file", document, _SUITE_KEYS)
+    if not isinstance(document, Mapping) or "expectations" not in document:
         fix = "Write expectations and, for a table, optional batches and statistics"
         raise SuiteError(path, "the file", f"contains {_describe_content(document) or 'nothing'}", fix)
     if not _is_non_empty_list(document["expectations"]):
@@ -121,13 +121,23 @@ def _load_suite_file(subject: str, path: Path, _written_at: int) -> Suite:
     return suite
 
 
+def _refuse_unknown_keys(
+    path: Path, location: str, entries: Mapping[Any, Any], known_keys: Sequence[str]
+) -> None:
+    """Refuse keys that do not exist. The error names all of them, each with the nearest key."""
+    unknown_keys = [str(key) for key in entries if key not in known_keys]
+    if unknown_keys:
+        suggestions = "".join(suggest_name(key, known_keys) for key in unknown_keys).lstrip()
+        known = ", ".join(known_keys)
+        fix = f"{suggestions} Its keys are: {known}".lstrip()
+        raise SuiteError(path, location, f"contains unknown keys: {', '.join(unknown_keys)}", fix)
+
+
 def _parse_expectation(path: Path, number: int, entry: Any) -> Expectation:
     location = f"expectation {number}"
-    if (
-        not isinstance(entry, Mapping)
-        or not isinstance(entry.get("type"), str)
-        or not set(entry) <= {"type", "kwargs", "meta"}
-    ):
+    if isinstance(entry, Mapping):
+        _refuse_unknown_keys(path, location, entry, _EXPECTATION_KEYS)
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("type"), str):
         raise SuiteError(
             path, location, f"contains {_describe_content(entry)}", "Write type, kwargs and meta"
         )

@@ -104,9 +104,9 @@ def test_a_change_of_an_input_is_classified() -> None:
 
 def test_a_difference_shows_both_values() -> None:
     (difference,) = compare_plans(build_plan(), build_plan(lateness="2 hours")).differences
-    assert (difference.before, difference.after) == ("3600000", "7200000")
+    assert (difference.before, difference.after) == ("1 hour", "2 hours")
     (removed,) = compare_plans(build_plan(), build_plan(readings=count())).differences
-    assert (removed.before, removed.after) == ("Max(field=temperature)", "absent")
+    assert (removed.before, removed.after) == ("max(temperature)", "absent")
 
 
 def test_a_stored_plan_is_the_same() -> None:
@@ -132,3 +132,11 @@ def test_a_function_may_start_to_set_processing_time_timers() -> None:
         compare_plans(build_stateful_plan(), build_stateful_plan(vectorized=True)).upgrade_class
         is UpgradeClass.REPLAY
     )
+
+
+def test_a_changed_trigger_is_shown_as_it_is_written() -> None:
+    (difference,) = compare_plans(
+        build_plan(), build_plan(trigger=after_watermark(early=every("5 seconds")))
+    ).differences
+    assert difference.before == "after_watermark(early=every(10 seconds))"
+    assert difference.after == "after_watermark(early=every(5 seconds))"

@@ -68,7 +68,8 @@ def check_graph(plan: Plan) -> None:
     read_names = {name for stage in plan.stages for name in stage.inputs}
     for stage in plan.stages:
         is_used = stage.name in read_names or len(stage.all_sinks) > 0
-        require(is_used, "write", f"the result of {stage.name} is not used", "Add write(...)")
+        fix = f"Write it to a table, as in write({stage.name!r})"
+        require(is_used, "write", f"the result of {stage.name} is not used", fix)
     check_sinks(plan)
 
 
@@ -162,7 +163,12 @@ def check_trigger(stage: Stage) -> None:
     fix = f"Nest at most {MAX_TRIGGER_DEPTH} triggers"
     require(levels <= MAX_TRIGGER_DEPTH, "trigger", f"{levels} nested triggers", fix)
     fix = "Wrap it in repeatedly(...), or set may_finish=True: later records then go to the late table"
-    require(stage.may_finish or not trigger.can_finish, "trigger", "it can finish", fix)
+    require(
+        stage.may_finish or not trigger.can_finish,
+        "trigger",
+        "it fires a last time, and would lose later records",
+        fix,
+    )
 
 
 def check_lateness(stage: Stage) -> None:

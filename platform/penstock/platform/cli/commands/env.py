@@ -9,6 +9,7 @@ import click
 from penstock.core.files import write_atomically
 from penstock.platform.cli.command_context import current_settings
 from penstock.platform.cli.command_discovery import Section
+from penstock.platform.cli.confirmation import confirm
 from penstock.platform.cli.options import complete_names, json_option, yes_option
 from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
 from penstock.platform.errors import SettingsError
@@ -223,9 +224,10 @@ def use(name: str | None, nothing: bool, engine: str) -> None:
 @_engine
 def unlock(name: str, lock_id: str, yes: bool, engine: str) -> None:
     """Release a stale lock of an environment's Terraform state. The lock's error message contains its ID."""
+    environment = _open_environment(name, engine)
     if not yes:
-        click.confirm("Are you sure that no other process uses the environment?", abort=True)
-    _open_environment(name, engine).workspace.unlock(lock_id)
+        confirm("Are you sure that no other process uses the environment?")
+    environment.workspace.unlock(lock_id)
     click.echo(f"{name}: Terraform state unlocked")
 
 
@@ -265,7 +267,7 @@ def _confirm_and_apply(environment: "Environment", terraform_plan: "TerraformPla
         environment.drop_plan(terraform_plan.plan_id)
         return
     if not yes:
-        click.confirm(f"Apply this to {environment.name}?", abort=True)
+        confirm(f"Apply this to {environment.name}?")
     with StepPrinter().step(f"apply plan {terraform_plan.plan_id} to {environment.name}") as report_progress:
         environment.apply(terraform_plan.plan_id, on_event=lambda event: report_progress(str(event)))
 

@@ -186,6 +186,7 @@ def _compare_topics(
     from penstock.ingestion.contracts import load_catalog, load_contract
     from penstock.ingestion.registry import check_registration
     from penstock.ingestion.topics import plan_cluster_changes
+    from penstock.platform.errors import UnknownTopicError
     from penstock.platform.services.schema_registry import open_schema_registry
 
     kafka, registry, contract_catalog = settings.kafka, open_schema_registry(settings), load_catalog()
@@ -204,6 +205,20 @@ def _compare_topics(
             destroy,
             kafka.client_config("topics"),
         )
+    known_topics = {
+        *(
+            name
+            for contract in contract_catalog.contracts
+            for name in (contract.topic, contract.dead_letter_topic)
+        ),
+        *(change.topic for change in topics.changes),
+        *topics.undeclared,
+    }
+    for topic in destroy:
+        if topic not in known_topics:
+            raise UnknownTopicError(
+                explain_unknown_name("topic", topic, known_topics, "penstock topics list")
+            )
     broken_topics = {
         name for topic in contract_catalog.errors_by_topic for name in (topic, f"{topic}.dead-letters")
     }
@@ -224,6 +239,10 @@ def _print_differences(
         output = {"changes": change_list, "schemas": differences.schema_versions, "undeclared": undeclared}
         print_json({**output, "contract_errors": differences.contract_errors})
         return
+    for topic, message in differences.contract_errors.items():
+        click.secho(f"{topic} is skipped until its contract is fixed: {message}", fg="red", err=True)
+    if differences.contract_errors:
+        empty_text = "no changes for the topics with a valid contract"
     rows: list[tuple[str, str, str, str]]
     rows = [
         (change.action, change.topic, _describe_change(change), change.data_loss or "") for change in changes
@@ -235,8 +254,6 @@ def _print_differences(
     print_table(("action", "topic", "change", "data loss"), rows, empty=empty_text)
     if undeclared:
         click.echo(f"not declared, unchanged: {', '.join(undeclared)}")
-    for topic, message in differences.contract_errors.items():
-        click.echo(f"{topic} skipped; fix its contract: {message}", err=True)
 
 
 def _describe_change(change: "TopicChange") -> str:
