@@ -21,7 +21,9 @@ from penstock.engine.plan.sources import (
     TopicOrigin,
     WatermarkStrategy,
 )
-from penstock.ingestion.contracts import Contract, list_contract_names, load_contract
+from penstock.ingestion.contracts import Contract, ContractField, list_contract_names, load_contract
+from penstock.ingestion.contracts.field_types.timestamp_type import DEFAULT_TIMESTAMP
+from penstock.ingestion.contracts.field_types.type_discovery import parse_spark_type
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,7 @@ class TopicInput:
         if event_time is None:
             fix = "Set read(..., event_time='...'), or event_time in the contract"
             raise DefinitionError("event_time", f"the contract of {contract.topic} has no event time", fix)
-        columns = tuple(
-            Column(field.name, field.parsed_type.spark_type, field.required) for field in contract.fields
-        )
+        columns = tuple(_to_column(contract_field) for contract_field in contract.fields)
         tombstones = self.tombstone_rule(contract)
         if tombstones is not None:
             columns = (*columns, Column(tombstones.column, "BOOLEAN"))
@@ -113,6 +113,18 @@ class TopicInput:
             max_future_skew=to_milliseconds_or_none(self.max_future_skew, "read.max_future_skew"),
             future_records=cast("FutureSkewPolicy", self.future_records),
         )
+
+
+def _to_column(contract_field: ContractField) -> Column:
+    """Return the column of a field, with its contract type where the Spark type does not imply it."""
+    field_type = contract_field.parsed_type
+    implied_types = (parse_spark_type(field_type.spark_type), DEFAULT_TIMESTAMP)
+    return Column(
+        contract_field.name,
+        field_type.spark_type,
+        contract_field.required,
+        None if field_type in implied_types else str(field_type),
+    )
 
 
 class InputSpec(Protocol):

@@ -36,7 +36,7 @@ def test_a_type_is_parsed_from_its_json_schema(text: str) -> None:
 @pytest.mark.parametrize("text", [text for text in TYPES if text != "timestamp"])
 def test_a_type_is_parsed_from_its_avro_type_and_spark_type(text: str) -> None:
     field_type = parse_type(text)
-    assert parse_avro_type(field_type.avro_type) == field_type
+    assert parse_avro_type(field_type.to_avro_type("T_f")) == field_type
     assert parse_spark_type(field_type.spark_type) == field_type
 
 

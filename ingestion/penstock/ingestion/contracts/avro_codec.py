@@ -9,14 +9,16 @@ import fastavro
 import msgspec
 
 from penstock.ingestion.contracts.contract import Contract, ContractField
+from penstock.ingestion.contracts.field_types.field_type import FieldType
 from penstock.ingestion.contracts.json_codec import json_codec
 from penstock.ingestion.contracts.readable_schemas import find_readable_fields
-from penstock.ingestion.contracts.schemas import Schema, to_avro_schema
+from penstock.ingestion.contracts.schemas import Schema, to_avro_schema, without_logical_types
 from penstock.ingestion.errors import InvalidRecordError
 
 _HEADER_STRUCT = struct.Struct(">BI")
 AVRO_HEADER_BYTES = _HEADER_STRUCT.size
 FindSchemaById = Callable[[int], Schema | None]
+ConvertValue = Callable[[Any], Any]
 
 
 class AvroCodec:
@@ -27,7 +29,9 @@ class AvroCodec:
 
     def __init__(self, contract: Contract, schema_id: int, find_schema: FindSchemaById) -> None:
         self.contract = contract
-        self._schema = fastavro.parse_schema(dict(to_avro_schema(contract)))
+        self._schema = fastavro.parse_schema(without_logical_types(to_avro_schema(contract)))
+        self._encoders = _select_converters(contract, lambda field_type: field_type.avro_encoder)
+        self._decoders = _select_converters(contract, lambda field_type: field_type.avro_decoder)
         self._header = _HEADER_STRUCT.pack(0, schema_id)
         self._find_schema = find_schema
         self._writer_schemas: dict[int, tuple[Any, tuple[ContractField, ...]] | None] = {}
@@ -39,7 +43,9 @@ class AvroCodec:
             record = self._json_codec.convert_mapping(record)
         buffer = io.BytesIO()
         buffer.write(self._header)
-        fastavro.schemaless_writer(buffer, self._schema, msgspec.structs.asdict(record))
+        fastavro.schemaless_writer(
+            buffer, self._schema, _convert_values(msgspec.structs.asdict(record), self._encoders)
+        )
         return buffer.getvalue()
 
     def decode(self, value: bytes) -> msgspec.Struct:
@@ -60,7 +66,7 @@ class AvroCodec:
             raise InvalidRecordError(
                 "malformed", f"{len(value) - buffer.tell()} extra bytes after the record"
             )
-        return self._json_codec.convert_mapping(decoded)
+        return self._json_codec.convert_mapping(_convert_values(decoded, self._decoders))
 
     def find_writer_schema(self, schema_id: int) -> tuple[Any, tuple[ContractField, ...]]:
         """Return a writer schema and its fields; raise InvalidRecordError if the contract cannot read it."""
@@ -79,7 +85,22 @@ class AvroCodec:
         if schema is None:
             return None
         fields = find_readable_fields(schema, self.contract.topic, self.contract.fields)
-        return None if fields is None else (fastavro.parse_schema(dict(schema)), fields)
+        return None if fields is None else (fastavro.parse_schema(without_logical_types(schema)), fields)
+
+
+def _select_converters(
+    contract: Contract, select: Callable[[FieldType], ConvertValue | None]
+) -> Mapping[str, ConvertValue]:
+    """Return a function for each field whose Avro values are not those of the record."""
+    selected = {field.name: select(field.parsed_type) for field in contract.fields}
+    return {name: convert for name, convert in selected.items() if convert is not None}
+
+
+def _convert_values(values: dict[str, Any], converters: Mapping[str, ConvertValue]) -> dict[str, Any]:
+    for name, convert in converters.items():
+        if values[name] is not None:
+            values[name] = convert(values[name])
+    return values
 
 
 def _read_schema_id(value: bytes) -> int:

@@ -63,10 +63,19 @@ class AvroColumnScan:
         self._mark_invalid(rows[self._bytes[self._cursors[rows]] > 1])
         self.skip_bytes(rows, 1)
 
-    def scan_integer(self, rows: RowIndexes, name: str | None, lowest: int, highest: int) -> None:
-        """Scan a varint in a range; record the values of a named field."""
+    def scan_integer(
+        self,
+        rows: RowIndexes,
+        name: str | None,
+        lowest: int,
+        highest: int,
+        excluded: Sequence[tuple[int, int]] = (),
+    ) -> None:
+        """Scan a varint in a range and outside of excluded ranges; record the values of a named field."""
         values = self._scan_varint(rows)
         self._mark_invalid(rows[(values < lowest) | (values > highest)])
+        for start, stop in excluded:
+            self._mark_invalid(rows[(values >= start) & (values < stop)])
         if name is not None:
             self._integers_by_field[name] = values
 
@@ -79,6 +88,10 @@ class AvroColumnScan:
         self._text_spans.append((start, end))
         if name is not None:
             self._spans_by_field[name] = (start, end)
+
+    def leave_to_decoder(self, rows: RowIndexes) -> None:
+        """Mark rows as invalid here, so that the decoder has the last word."""
+        self._mark_invalid(rows)
 
     def scan_blocks(self, rows: RowIndexes, scan_item: Callable[[RowIndexes], None]) -> None:
         """Scan blocks of items up to the empty block that ends them; `scan_item` scans one item of each row."""

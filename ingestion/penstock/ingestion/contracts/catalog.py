@@ -29,6 +29,7 @@ from penstock.core.duration import parse_duration_ms
 from penstock.core.errors import DurationError
 from penstock.core.names import explain_unknown_name, suggest_name
 from penstock.ingestion.contracts.contract import Contract, ContractField, TopicLayout
+from penstock.ingestion.contracts.type_keys import TYPE_KEYS, compose_type
 from penstock.ingestion.contracts.yaml_files import read_yaml
 from penstock.ingestion.errors import ContractError, ContractNotFoundError, DocumentError
 
@@ -51,7 +52,7 @@ _CONTRACT_KEYS = {
     "environments": dict,
 }
 _LAYOUT_KEYS = {"partitions": int, "replicas": int, "retention": str, "compacted": bool, "settings": dict}
-_FIELD_KEYS = {"name": str, "type": str, "doc": str, "required": bool, "personal": bool}
+_FIELD_KEYS = {"name": str, "type": str, "doc": str, "required": bool, "personal": bool, **TYPE_KEYS}
 _REQUIRED_FIELD_KEYS = {"name", "type", "doc"}
 _TYPE_NAMES = {
     str: "text",
@@ -136,7 +137,8 @@ def _parse_field(node: object) -> ContractField:
     values = _require_mapping(node, "A field", _FIELD_KEYS)
     if missing := sorted(_REQUIRED_FIELD_KEYS - values.keys()):
         raise ContractError(f"Field {values.get('name', values)!r} has no '{missing[0]}'. Add it.")
-    return ContractField(**values)
+    kept = {name: value for name, value in values.items() if name not in TYPE_KEYS}
+    return ContractField(**{**kept, "type": compose_type(values)})
 
 
 def _parse_layout(node: object, base: TopicLayout) -> TopicLayout:

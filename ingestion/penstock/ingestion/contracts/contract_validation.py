@@ -74,7 +74,7 @@ def _find_role_problems(contract: "Contract") -> Iterator[str]:
     for role, name in roles.items():
         if name not in fields:
             yield f"names '{name}' as {role}, but has no such field. Declare the field"
-    if contract.event_time is not None and fields[contract.event_time].type != "timestamp":
+    if contract.event_time is not None and not fields[contract.event_time].parsed_type.is_timestamp:
         yield f"has the event time '{contract.event_time}', which must have the type timestamp"
     for role, name in roles.items():
         if not fields[name].required:

@@ -11,6 +11,8 @@ from penstock.ingestion.contracts.field_types.type_discovery import parse_avro_t
 from penstock.ingestion.errors import ContractError
 
 Schema = Mapping[str, Any]
+_LOGICAL_KEYS = ("logicalType", "precision", "scale")
+_NESTED_KEYS = ("fields", "type", "items", "values")
 
 
 def to_schema(contract: Contract) -> Schema:
@@ -19,7 +21,7 @@ def to_schema(contract: Contract) -> Schema:
 
 
 def parse_schema_fields(schema: Schema) -> tuple[ContractField, ...]:
-    """Return the fields of an Avro or JSON schema. A `timestamp` comes back from Avro as a `long`."""
+    """Return the fields of an Avro or JSON schema. Avro has no name for some formats of timestamps."""
     if schema.get("type") == "record":
         return tuple(_parse_avro_field(item) for item in schema["fields"])
     if schema.get("type") == "object":
@@ -35,18 +37,31 @@ def parse_schema_fields(schema: Schema) -> tuple[ContractField, ...]:
 
 def to_avro_schema(contract: Contract) -> Schema:
     """Return the Avro schema of a contract. An optional field is a union with null."""
+    record_name = avro_record_name(contract.topic)
     return {
         "type": "record",
-        "name": avro_record_name(contract.topic),
+        "name": record_name,
         "namespace": "penstock",
         "doc": contract.doc,
-        "fields": [_to_avro_field(item) for item in contract.fields],
+        "fields": [_to_avro_field(item, record_name) for item in contract.fields],
     }
 
 
 def avro_record_name(topic: str) -> str:
     """Return the Avro record name of a topic."""
     return "".join(part.title() for part in topic.replace("-", ".").replace("_", ".").split("."))
+
+
+def without_logical_types(schema: Any) -> Any:
+    """Return an Avro schema of primitive types. The codec converts logical values itself."""
+    if isinstance(schema, list):
+        return [without_logical_types(each) for each in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    kept = {name: value for name, value in schema.items() if name not in _LOGICAL_KEYS}
+    return {
+        name: without_logical_types(value) if name in _NESTED_KEYS else value for name, value in kept.items()
+    }
 
 
 def to_json_schema(contract: Contract) -> Schema:
@@ -64,8 +79,8 @@ def to_json_schema(contract: Contract) -> Schema:
     }
 
 
-def _to_avro_field(item: ContractField) -> dict[str, Any]:
-    kind = item.parsed_type.avro_type
+def _to_avro_field(item: ContractField, record_name: str) -> dict[str, Any]:
+    kind = item.parsed_type.to_avro_type(f"{record_name}_{item.name}")
     if item.required:
         return {"name": item.name, "type": kind, "doc": item.doc}
     return {"name": item.name, "type": ["null", kind], "doc": item.doc, "default": None}

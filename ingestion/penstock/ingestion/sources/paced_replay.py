@@ -191,17 +191,18 @@ def read_send_times_from(
     contract: Contract, field: str, decode: Callable[[bytes], msgspec.Struct]
 ) -> ReadSendTimes:
     """Return the function that reads send times from a field of the records."""
-    if contract.get_field(field).type != "timestamp":
+    field_type = contract.get_field(field).parsed_type
+    if not field_type.is_timestamp:
         raise SourceOptionsError(
             f"Field '{field}' of {contract.topic} is not a timestamp. Use a timestamp field for --replay-by."
         )
 
     def read_time(value: bytes) -> int | None:
         try:
-            send_time: int | None = getattr(decode(value), field)
+            send_time = getattr(decode(value), field)
         except InvalidRecordError:
             return None
-        return send_time
+        return None if send_time is None else field_type.to_epoch_ms(send_time)
 
     def read_times(batch: SourceBatch) -> list[int | None]:
         return [

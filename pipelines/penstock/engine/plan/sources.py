@@ -20,11 +20,15 @@ CheckAction: TypeAlias = Literal["warn", "quarantine", "stop"]
 
 @dataclass(frozen=True)
 class Column:
-    """A field of a record: its name, its Spark SQL type, and whether it is required."""
+    """A field of a record: its name, its Spark SQL type, and whether it is required.
+
+    `field_type` is the type in the contract, where the Spark type does not tell how values are written.
+    """
 
     name: str
     type: str
     required: bool = False
+    field_type: str | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
 
 
 @dataclass(frozen=True)

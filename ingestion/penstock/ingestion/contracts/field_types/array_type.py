@@ -1,6 +1,7 @@
 """Arrays."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Self
@@ -46,6 +47,19 @@ class ArrayType(FieldType):
         """A list."""
         return GenericAlias(list, (self.item_type.annotation,))
 
+    @property
+    def fault_finder(self) -> Callable[[Any], str | None] | None:
+        """A function that returns the fault of the first invalid item."""
+        find_fault = self.item_type.fault_finder
+        if find_fault is None:
+            return None
+        return lambda items: next((fault for item in items if (fault := find_fault(item))), None)
+
+    @property
+    def json_converter(self) -> Callable[[Any], Any] | None:
+        """A function that converts each item."""
+        return _map_items(self.item_type.json_converter)
+
     def is_finite(self, value: Any) -> bool:
         """Return whether all items are finite."""
         return all(map(self.item_type.is_finite, value))
@@ -68,9 +82,11 @@ class ArrayType(FieldType):
 
     def value_sql(self, column: str) -> str:
         """Return SQL that converts each item."""
-        item = self._item_variable
-        item_sql = self.item_type.value_sql(item)
-        return column if item_sql == item else f"transform({column}, {item} -> {item_sql})"
+        return self._transform_sql(column, self.item_type.value_sql)
+
+    def wire_sql(self, stored: str) -> str:
+        """Return SQL that converts each item back."""
+        return self._transform_sql(stored, self.item_type.wire_sql)
 
     def proof_sql(self, column: str) -> str | None:
         """Return SQL for the proof of each item; a null item is not accepted."""
@@ -79,10 +95,32 @@ class ArrayType(FieldType):
         condition = f"{item} IS NOT NULL" + (f" AND {item_proof}" if item_proof else "")
         return f"forall({column}, {item} -> {condition})"
 
+    def to_avro_type(self, name: str) -> object:
+        """Return an array of the items' type."""
+        return {"type": "array", "items": self.item_type.to_avro_type(name)}
+
+    def to_avro_reader_type(self, name: str) -> object:
+        """Return an array of what `from_avro` reads for an item."""
+        return {"type": "array", "items": self.item_type.to_avro_reader_type(name)}
+
     @property
-    def avro_type(self) -> object:
-        """An array of the items' type in Avro."""
-        return {"type": "array", "items": self.item_type.avro_type}
+    def avro_ddl(self) -> str:
+        """An array of what `from_avro` reads for an item."""
+        return f"ARRAY<{self.item_type.avro_ddl}>"
+
+    def avro_value_sql(self, column: str) -> str:
+        """Return SQL that converts each item."""
+        return self._transform_sql(column, self.item_type.avro_value_sql)
+
+    @property
+    def avro_encoder(self) -> Callable[[Any], Any] | None:
+        """A function that encodes each item."""
+        return _map_items(self.item_type.avro_encoder)
+
+    @property
+    def avro_decoder(self) -> Callable[[Any], Any] | None:
+        """A function that decodes each item."""
+        return _map_items(self.item_type.avro_decoder)
 
     @classmethod
     def from_avro_type(cls, avro_type: Any, parse: ParseType) -> Self | None:
@@ -115,9 +153,20 @@ class ArrayType(FieldType):
         return isinstance(writer, ArrayType) and self.item_type.can_read(writer.item_type, encoding)
 
     @property
+    def depth(self) -> int:
+        """One more than the depth of the items."""
+        return self.item_type.depth + 1
+
+    @property
     def _item_variable(self) -> str:
-        """The variable of an item in SQL, different from those of arrays inside of this one."""
-        depth, item_type = 0, self.item_type
-        while isinstance(item_type, ArrayType):
-            depth, item_type = depth + 1, item_type.item_type
-        return f"x{depth}"
+        """The variable of an item in SQL, different from those inside of this type."""
+        return f"x{self.depth}"
+
+    def _transform_sql(self, column: str, item_sql: Callable[[str], str]) -> str:
+        item = self._item_variable
+        converted_sql = item_sql(item)
+        return column if converted_sql == item else f"transform({column}, {item} -> {converted_sql})"
+
+
+def _map_items(convert: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
+    return None if convert is None else lambda items: [convert(item) for item in items]

@@ -31,12 +31,48 @@ class FieldType(ABC):
         """Whether a value has no parts. Only scalar fields can be keys, ids and event times."""
         return True
 
+    @property
+    def is_timestamp(self) -> bool:
+        """Whether a value is a point in time, so that the field can be the event time."""
+        return False
+
+    def to_epoch_ms(self, _value: Any) -> int:
+        """Return the milliseconds of a decoded timestamp."""
+        raise NotImplementedError(f"{self} is not a timestamp")
+
+    @property
+    def expectation(self) -> str:
+        """What a value has to be, for messages."""
+        return str(self)
+
+    def suggest_fix(self, _value: object) -> str | None:
+        """Return how to change the contract so that it fits an invalid JSON value, or None if that is not known."""
+        return None
+
+    @property
+    def depth(self) -> int:
+        """How many types are inside of one another, which gives each lambda in SQL a variable of its own."""
+        return 0
+
     # Python
 
     @property
     @abstractmethod
     def annotation(self) -> Any:
         """The annotation of a member of a msgspec structure, which validates and decodes a value."""
+
+    @property
+    def fault_finder(self) -> Callable[[Any], str | None] | None:
+        """A function that returns what is wrong with a value that the annotation accepts, or None."""
+        return None
+
+    @property
+    def json_converter(self) -> Callable[[Any], Any] | None:
+        """A function that returns a decoded value as one whose JSON Spark reads with `json_ddl` and `value_sql`.
+
+        None if the decoded value is one already.
+        """
+        return None
 
     def to_key_text(self, value: Any) -> str:
         """Return a decoded value as the text of a Kafka key."""
@@ -71,20 +107,46 @@ class FieldType(ABC):
         """Return SQL that converts what `from_json` read to the stored value."""
         return column
 
+    def wire_sql(self, stored: str) -> str:
+        """Return SQL for the wire value of a stored one, as `from_json` reads it: the inverse of `value_sql`."""
+        return stored
+
     def proof_sql(self, _column: str) -> str | None:
         """Return SQL over what `from_json` read, true only if the Python decoder accepts the member.
 
-        It is null for a null. None means that each value is accepted. A value of text proves nothing, because
+        It is null for a null. None means that each value is accepted. The value of a `string` proves nothing:
         `from_json` also reads numbers and objects as text.
         """
         return None
 
     # Avro
 
-    @property
     @abstractmethod
-    def avro_type(self) -> object:
-        """The type as a registered Avro schema writes it."""
+    def to_avro_type(self, name: str) -> object:
+        """Return the type as a registered Avro schema writes it; a type that needs a name takes this one."""
+
+    def to_avro_reader_type(self, name: str) -> object:
+        """Return the Avro type with which Spark's `from_avro` reads a value."""
+        return self.to_avro_type(name)
+
+    @property
+    def avro_ddl(self) -> str:
+        """The type of what `from_avro` reads."""
+        return self.spark_type
+
+    def avro_value_sql(self, column: str) -> str:
+        """Return SQL that converts what `from_avro` read to the stored value."""
+        return column
+
+    @property
+    def avro_encoder(self) -> Callable[[Any], Any] | None:
+        """A function that returns a decoded value in the primitive type of Avro; None if it is one already."""
+        return None
+
+    @property
+    def avro_decoder(self) -> Callable[[Any], Any] | None:
+        """A function that returns a primitive Avro value as one that `annotation` accepts; None if it is one."""
+        return None
 
     @classmethod
     @abstractmethod
@@ -99,7 +161,7 @@ class FieldType(ABC):
         """
 
     def invalid_text_sql(self, _column: str) -> str | None:
-        """Return SQL that is true if a value from Avro has text that is not UTF-8; None if it has no text."""
+        """Return SQL that is true if what `from_avro` read has text that is not valid; None if it has no text."""
         return None
 
     # JSON Schema and compatibility
@@ -118,6 +180,11 @@ class FieldType(ABC):
     def from_plain_json_type(cls, _name: str) -> Self | None:
         """Return the type for a schema of others that has a JSON type without a known format, or None."""
         return None
+
+    @property
+    def promotion_name(self) -> str:
+        """The name under which a wider type lists this one among the types that it can read."""
+        return self.keyword
 
     def can_read(self, writer: "FieldType", _encoding: RecordEncoding) -> bool:
         """Return whether every value of the writer's type can be read as this type."""

@@ -41,9 +41,8 @@ class PlainType(FieldType):
         """Return the type for its name in Spark."""
         return cls() if text.upper() == cls.spark_name else None
 
-    @property
-    def avro_type(self) -> object:
-        """The name of the type in Avro."""
+    def to_avro_type(self, _name: str) -> object:
+        """Return the name of the type in Avro."""
         return self.avro_name
 
     @classmethod
@@ -68,4 +67,4 @@ class PlainType(FieldType):
 
     def can_read(self, writer: FieldType, encoding: RecordEncoding) -> bool:
         """Return whether the writer has this type or one that is promoted to it."""
-        return self == writer or writer.keyword in self.promoted_from.get(encoding, ())
+        return self == writer or writer.promotion_name in self.promoted_from.get(encoding, ())

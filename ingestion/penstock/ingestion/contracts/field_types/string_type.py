@@ -1,9 +1,9 @@
 """Text."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from penstock.ingestion.contracts.field_types.plain_type import PlainType
+from penstock.ingestion.contracts.field_types.plain_type import PlainType, Promotions
 
 if TYPE_CHECKING:
     from penstock.ingestion.contracts.avro_columns import AvroColumnScan, RowIndexes
@@ -18,6 +18,10 @@ class StringType(PlainType):
     avro_name = "string"
     json_name = "string"
     reads_plain_json = True
+    promoted_from: ClassVar[Promotions] = {
+        "avro": ("timestamp(iso8601)", "uuid"),
+        "json": ("timestamp(iso8601)", "uuid", "enum", "date", "time", "bytes"),
+    }
 
     @property
     def annotation(self) -> Any:

@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING
 
 from penstock.engine.definition.predicates import quote_column
 from penstock.engine.errors import BoundedInputError
-from penstock.engine.plan.sources import FileFormat, PlanSource
+from penstock.engine.plan.sources import Column, FileFormat, PlanSource
 from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.spark.bounded_sources.archive_source import ArchiveSource, is_archive_table
 from penstock.engine.spark.bounded_sources.file_source import FileSource
+from penstock.engine.spark.parse.wire_columns import json_type, wire_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,7 +38,7 @@ def open_file_source(
         raise BoundedInputError(
             f"{file_format} files at {path}", f"no column {source.event_time!r} for the event time", fix
         )
-    return FileSource(rows, source, row_json_sql(rows, file_format))
+    return FileSource(rows, source, row_json_sql(rows, source, file_format))
 
 
 def read_files(
@@ -63,7 +64,7 @@ def read_files(
 
 def read_csv(session: "SparkSession", source: PlanSource, path: str) -> "DataFrame":
     """Return the rows of files whose first line names the columns; columns unknown to the source are text."""
-    types = {column.name: column.type for column in source.columns}
+    types = {column.name: json_type(column) for column in source.columns}
     header_columns = session.read.option("header", True).csv(path).columns
     schema = ", ".join(f"{quote_column(name)} {types.get(name, 'STRING')}" for name in header_columns)
     reader = session.read.schema(f"{schema}, {CORRUPT_COLUMN} STRING").option(
@@ -72,10 +73,11 @@ def read_csv(session: "SparkSession", source: PlanSource, path: str) -> "DataFra
     return reader.option("header", True).option("enforceSchema", False).csv(path)
 
 
-def row_json_sql(rows: "DataFrame", file_format: FileFormat) -> str:
+def row_json_sql(rows: "DataFrame", source: PlanSource, file_format: FileFormat) -> str:
     """Return the SQL of a row's JSON; for a malformed line of CSV, of the line itself."""
+    columns = {column.name: column for column in source.columns}
     fields = ", ".join(
-        field_json_sql(name, column_type)
+        field_json_sql(name, column_type, columns.get(name))
         for name, column_type in dict(rows.dtypes).items()
         if name != CORRUPT_COLUMN
     )
@@ -89,14 +91,15 @@ def text_line_json_sql(source: PlanSource, path: str) -> str:
         fields = ", ".join(column.name for column in source.columns)
         fix = f"Read a topic whose records have that field. Fields of {source.name}: {fields}"
         raise BoundedInputError(f"text files at {path}", f"{source.name} has no field {TEXT_FIELD!r}", fix)
-    time = f"unix_millis(_metadata.file_modification_time) AS {quote_column(source.event_time)}"
+    time_column = next(column for column in source.columns if column.name == source.event_time)
+    time_sql = wire_sql(time_column, "unix_millis(_metadata.file_modification_time)")
+    time = f"{time_sql} AS {quote_column(source.event_time)}"
     return f"to_json(struct({time}, value AS {TEXT_FIELD}))"
 
 
-def field_json_sql(name: str, column_type: str) -> str:
-    """Return the SQL of a field: a timestamp becomes milliseconds, as in every encoding of a record."""
-    return (
-        f"unix_millis({quote_column(name)}) AS {quote_column(name)}"
-        if column_type == "timestamp"
-        else quote_column(name)
-    )
+def field_json_sql(name: str, column_type: str, column: Column | None) -> str:
+    """Return the SQL of a field: a timestamp is written in the format of its column, or in milliseconds."""
+    if column_type != "timestamp":
+        return quote_column(name)
+    milliseconds = f"unix_millis({quote_column(name)})"
+    return f"{milliseconds if column is None else wire_sql(column, milliseconds)} AS {quote_column(name)}"

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.definition.predicates import quote_column, sql_literal
-from penstock.engine.plan.sources import PlanSource, Tombstones, TopicOrigin
+from penstock.engine.plan.sources import Column, PlanSource, Tombstones, TopicOrigin
 from penstock.engine.spark.parse.tombstones import tombstone_field_sql
 from penstock.ingestion.contracts import ContractField
-from penstock.ingestion.contracts.field_types.type_discovery import parse_spark_type
+from penstock.ingestion.contracts.field_types.field_type import FieldType
+from penstock.ingestion.contracts.field_types.type_discovery import parse_spark_type, parse_type
 from penstock.ingestion.contracts.schemas import avro_record_name
 from penstock.ingestion.errors import RegistryError
 from penstock.ingestion.registry import ReadableSchemas
@@ -54,8 +55,7 @@ def load_writer_schemas(sources: Sequence[PlanSource], schema_lookup: SchemaLook
 def contract_fields(source: PlanSource) -> list[ContractField]:
     """Return the fields of an input as fields of a contract."""
     return [
-        ContractField(column.name, str(parse_spark_type(column.type)), "", column.required)
-        for column in source.columns
+        ContractField(column.name, str(_field_type(column)), "", column.required) for column in source.columns
     ]
 
 
@@ -87,11 +87,7 @@ def unreadable_clauses(source: PlanSource, record_column: str) -> str:
     invalid_texts = [
         condition
         for column in source.columns
-        if (
-            condition := parse_spark_type(column.type).invalid_text_sql(
-                f"{record_column}.{quote_column(column.name)}"
-            )
-        )
+        if (condition := _field_type(column).invalid_text_sql(f"{record_column}.{quote_column(column.name)}"))
     ]
     malformed = [
         f"{record_column}.{_END_FIELD} IS NULL",
@@ -119,16 +115,25 @@ def refuse_unknown_schemas(raw: "DataFrame", writer_schemas: WriterSchemas) -> N
 
 def _reader_schema(source: PlanSource) -> dict[str, Any]:
     """Return the schema of an input: every field may be null, so that a missing field is reported by name."""
+    record_name = avro_record_name(topic_of(source))
     fields = [
-        {"name": column.name, "type": ["null", parse_spark_type(column.type).avro_type], "default": None}
+        {
+            "name": column.name,
+            "type": ["null", _field_type(column).to_avro_reader_type(f"{record_name}_{column.name}")],
+            "default": None,
+        }
         for column in source.columns
     ]
     return {
         "type": "record",
-        "name": avro_record_name(topic_of(source)),
+        "name": record_name,
         "namespace": "penstock",
         "fields": fields,
     }
+
+
+def _field_type(column: Column) -> FieldType:
+    return parse_type(column.field_type) if column.field_type else parse_spark_type(column.type)
 
 
 def _schema_with_mark_sql(schema: Mapping[str, Any], *, optional: bool) -> str:
@@ -145,8 +150,10 @@ def _schema_with_mark_sql(schema: Mapping[str, Any], *, optional: bool) -> str:
 def _tombstone_record_sql(source: PlanSource, tombstones: Tombstones) -> str:
     """Return SQL for the record of a tombstone."""
     tombstone_columns = tombstone_field_sql(source, tombstones)
-    fields = [
-        f"{sql_literal(column.name)}, CAST({tombstone_columns.get(column.name, 'NULL')} AS {column.type})"
-        for column in source.columns
-    ]
+
+    def field_sql(column: Column) -> str:
+        value = tombstone_columns.get(column.name, "NULL")
+        return f"{sql_literal(column.name)}, try_cast({value} AS {_field_type(column).avro_ddl})"
+
+    fields = map(field_sql, source.columns)
     return f"named_struct({', '.join(fields)}, '{_END_FIELD}', X'{_END_MARK.hex()}')"

@@ -22,6 +22,7 @@ from penstock.engine.spark.parse.input_columns import (
 )
 from penstock.engine.spark.parse.row_checks import CheckBit, apply_row_checks
 from penstock.engine.spark.parse.tombstones import tombstone_field_sql
+from penstock.engine.spark.parse.wire_columns import avro_value_sql, json_type, json_value_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,8 +38,8 @@ EVENT_TIME_END_MS = 253_402_300_800_000
 
 
 def record_ddl(source: PlanSource) -> str:
-    """Return the DDL of a record as the source declares it."""
-    return ", ".join(f"{quote_column(column.name)} {column.type}" for column in source.columns)
+    """Return the DDL with which `from_json` reads a record."""
+    return ", ".join(f"{quote_column(column.name)} {json_type(column)}" for column in source.columns)
 
 
 def parse_records(
@@ -63,7 +64,7 @@ def parse_records(
     parsed_rows = raw.selectExpr(*address, *byte_columns, "value IS NULL AS _empty", *record_columns)
     passthrough = ["_topic", "_partition", "_offset", *(name.split(" AS ")[1] for name in byte_columns)]
     event_time_sql = sql_by_topic(
-        sources, "_topic", lambda n, source: f"{_record_column(n)}.{quote_column(source.event_time)}"
+        sources, "_topic", lambda n, source: _value_sql(source, source.event_time, _record_column(n))
     )
     invalid_reason = sql_by_topic(
         sources, "_topic", lambda n, source: invalid_reason_sql(source, _record_column(n))
@@ -77,7 +78,7 @@ def parse_records(
 
 def invalid_reason_sql(source: PlanSource, record_column: str) -> str:
     """Return SQL for why the record in a column is invalid: null for a valid one."""
-    event_time = f"{record_column}.{quote_column(source.event_time)}"
+    event_time = _value_sql(source, source.event_time, record_column)
     tombstones = source.tombstones
     empty_condition = (
         "_empty"
@@ -98,6 +99,12 @@ def invalid_reason_sql(source: PlanSource, record_column: str) -> str:
         f" WHEN {event_time} < {MIN_EVENT_TIME_MS} OR {event_time} >= {EVENT_TIME_END_MS}"
         " THEN 'event_time_out_of_range' END"
     )
+
+
+def _value_sql(source: PlanSource, name: str, record_column: str) -> str:
+    """Return SQL for the stored value of a field of a parsed record."""
+    column = next(column for column in source.columns if column.name == name)
+    return (avro_value_sql if avro.is_avro(source) else json_value_sql)(column, record_column)
 
 
 def _unreadable_clause(source: PlanSource, record_column: str) -> str:
@@ -140,7 +147,7 @@ def _field_columns(sources: Sources, name: str) -> list[str]:
 
     def field_sql(number: int, source: PlanSource) -> str | None:
         is_declared = any(column.name == name for column in source.columns)
-        return f"{_record_column(number)}.{quote_column(name)}" if is_declared else None
+        return _value_sql(source, name, _record_column(number)) if is_declared else None
 
     if name not in find_conflicting_fields(sources):
         return [f"{sql_by_topic(sources, '_topic', field_sql)} AS {quote_column(name)}"]

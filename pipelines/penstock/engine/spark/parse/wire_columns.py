@@ -1,0 +1,43 @@
+"""How the columns of an input are read from JSON and Avro, and converted to their stored values."""
+
+from penstock.engine.definition.predicates import quote_column
+from penstock.engine.plan.sources import Column
+from penstock.ingestion.contracts.field_types.field_type import FieldType
+from penstock.ingestion.contracts.field_types.type_discovery import parse_spark_type, parse_type
+from penstock.ingestion.errors import ContractError
+
+
+def find_field_type(column: Column) -> FieldType | None:
+    """Return the contract's type of a column; None if a contract cannot have it, as for some published results."""
+    if column.field_type is not None:
+        return parse_type(column.field_type)
+    try:
+        return parse_spark_type(column.type)
+    except ContractError:
+        return None
+
+
+def json_type(column: Column) -> str:
+    """Return the type with which `from_json` reads a column."""
+    field_type = find_field_type(column)
+    return column.type if field_type is None else field_type.json_ddl
+
+
+def json_value_sql(column: Column, record_column: str) -> str:
+    """Return SQL for the stored value in a record that `from_json` read."""
+    wire_value = f"{record_column}.{quote_column(column.name)}"
+    field_type = find_field_type(column)
+    return wire_value if field_type is None else field_type.value_sql(wire_value)
+
+
+def avro_value_sql(column: Column, record_column: str) -> str:
+    """Return SQL for the stored value in a record that `from_avro` read."""
+    wire_value = f"{record_column}.{quote_column(column.name)}"
+    field_type = find_field_type(column)
+    return wire_value if field_type is None else field_type.avro_value_sql(wire_value)
+
+
+def wire_sql(column: Column, stored: str) -> str:
+    """Return SQL for the wire value of a stored one."""
+    field_type = find_field_type(column)
+    return stored if field_type is None else field_type.wire_sql(stored)
