@@ -62,7 +62,7 @@ def list_batch_ranges(events: list[object], key: str = "streams/minute") -> list
     """Return the first and last batch of each materialization of an asset."""
     materializations = [event for event in events if isinstance(event, AssetMaterialization)]
     return [
-        (event.metadata["first_batch"].value, event.metadata["batch"].value)
+        (int(event.metadata["first_batch"].value), int(event.metadata["batch"].value))
         for event in materializations
         if event.asset_key.to_user_string() == key
     ]
@@ -131,8 +131,8 @@ def test_a_batch_becomes_a_materialization_of_stream_and_tables(
         "panes_on_time": 2,
         "state_rows": 3,
         "batches": 2,
-        "first_batch": 0,
-        "batch": 1,
+        "first_batch": "0",
+        "batch": "1",
         "state": {"minute": {"rows": 3, "bytes": 700}},
         "offsets": {"sensors": {"0": 20}},
     }
@@ -144,6 +144,16 @@ def test_a_batch_becomes_a_materialization_of_stream_and_tables(
         "invalid_share",
         "consumer_lag_records",
     ], "the useful figures come first"
+
+
+def test_batches_that_0_1_0_reported_are_not_reported_again(
+    daemon: Daemon, instance: DagsterInstance, store, make_batch
+) -> None:
+    for key in ("streams", "latest", "panes"):
+        instance.report_runless_asset_event(AssetMaterialization([key, "minute"], metadata={"batch": 0}))
+    for number in range(2):
+        store.record_batch(make_batch(number))
+    assert list_batch_ranges(daemon.tick_when_over()) == [(1, 1)]
 
 
 def test_a_steady_stream_has_one_report_per_interval_and_a_steady_rate(

@@ -36,8 +36,7 @@ def build_idle_materialization(key: AssetKey, last_batch: int) -> AssetMateriali
         "records_read": 0,
         "rows": 0,
         "batches": 0,
-        "first_batch": last_batch + 1,
-        LAST_BATCH_KEY: last_batch,
+        **_batch_ids_metadata(last_batch + 1, last_batch),
     }
     description = f"no batch since {last_batch}; the stream has a host and is up to date"
     return AssetMaterialization(key, description=description, metadata=metadata)
@@ -122,10 +121,17 @@ def _identity_metadata(summary: BatchSummary) -> dict[str, Any]:
     newest = summary.newest
     return {
         "batches": summary.batches,
-        "first_batch": summary.first,
-        LAST_BATCH_KEY: summary.last,
+        **_batch_ids_metadata(summary.first, summary.last),
         "state": MetadataValue.json({stage: dict(size) for stage, size in newest.state.items()}),
         "offsets": MetadataValue.json(_end_offsets(newest)),
+    }
+
+
+def _batch_ids_metadata(first_batch: int, last_batch: int) -> dict[str, Any]:
+    """Return batch ids as text: Dagster would plot numbers, and these only rise."""
+    return {
+        "first_batch": MetadataValue.text(str(first_batch)),
+        LAST_BATCH_KEY: MetadataValue.text(str(last_batch)),
     }
 
 

@@ -10,7 +10,6 @@ from dagster import (
     AssetObservation,
     DagsterInstance,
     DefaultSensorStatus,
-    IntMetadataValue,
     SensorDefinition,
     SensorEvaluationContext,
     SensorResult,
@@ -156,7 +155,7 @@ def _read_last_reported(instance: DagsterInstance, keys: Iterable[AssetKey]) -> 
     for record in instance.get_asset_records(list(keys)):
         newest = record.asset_entry.last_materialization
         event = newest.asset_materialization if newest else None
-        batch = event.metadata.get(LAST_BATCH_KEY) if event else None
-        if isinstance(batch, IntMetadataValue) and batch.value is not None:
-            last_reported[record.asset_entry.asset_key] = batch.value
+        # It is text, and was a number in 0.1.0.
+        if event and (batch := event.metadata.get(LAST_BATCH_KEY)) and batch.value is not None:
+            last_reported[record.asset_entry.asset_key] = int(str(batch.value))
     return last_reported
