@@ -10,6 +10,7 @@ from penstock.platform.cli.options import json_option, records_per_batch_option,
 from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
 
 if TYPE_CHECKING:
+    from penstock.platform.services.replay import ReplayResult
     from penstock.platform.services.upgrades import UpgradePlan
 
 REPLAY_EXAMPLES = format_examples(
@@ -73,6 +74,20 @@ def replay(
     print_table(list(result.accounts), [list(result.accounts.values())])
     after_text = "" if result.batch is None else f"; the stream resumes after batch {result.batch}"
     click.echo(f"results: {result.tables}{after_text}")
+    click.echo(_describe_duration(result))
+
+
+def _describe_duration(result: "ReplayResult") -> str:
+    """Return how long the replay took, beside what was estimated."""
+    from penstock.platform.services.replay_estimate import format_seconds
+
+    low, high = (
+        format_seconds(seconds) for seconds in (result.estimate.seconds_low, result.estimate.seconds_high)
+    )
+    return (
+        f"{result.accounts['read']:,} records in {result.seconds:.1f} s, estimated {low} to {high} from "
+        f"{result.estimate.source}"
+    )
 
 
 _from_now = click.option(
@@ -177,14 +192,8 @@ def _print_upgrade_plan(upgrade_plan: "UpgradePlan") -> None:
     if upgrade_plan.upgrade_class.label == "migratable":
         click.echo(f"state to rewrite: {cost.windows:,} rows, {cost.state_bytes / 1e6:,.1f} MB")
     if upgrade_plan.upgrade_class.label == "replay":
-        duration_text = (
-            f", about {cost.estimated_seconds:,.0f} s at the stream's recent rate"
-            if cost.estimated_seconds is not None
-            else ""
-        )
-        click.echo(
-            f"records to replay from {upgrade_plan.replay_start}: up to {cost.records:,}{duration_text}"
-        )
+        duration_text = f": {cost.replay}" if cost.replay is not None else ""
+        click.echo(f"a replay from the {upgrade_plan.replay_start}{duration_text}")
 
 
 HISTORY_COMMANDS = (replay, plan_upgrade, upgrade)

@@ -14,7 +14,7 @@ from penstock.platform.control.postgres_schema import VERSION_TABLE, ensure_sche
 from penstock.platform.control.store import ControlStore
 from penstock.platform.errors import ControlError
 
-HEAD_REVISION = "0002"
+HEAD_REVISION = "0003"
 """The newest migration; a test compares it with the files, so that opening the store need not import alembic."""
 
 MIGRATION_LOCK_KEY = 0x70656E73

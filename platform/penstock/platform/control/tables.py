@@ -101,3 +101,14 @@ batches = Table(
     Column("replaced", Boolean, nullable=False, server_default=false()),
     Index("ix_batches_stream_committed_at_ms", "stream", "committed_at_ms"),
 )
+
+replays = Table(
+    "replays",
+    metadata,
+    Column("stream", String(200), primary_key=True),
+    Column("finished_at_ms", BigInteger, primary_key=True, autoincrement=False),
+    Column("records", BigInteger, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("start_seconds", Float, nullable=False),
+    Column("estimated_seconds", Float, nullable=False),
+)

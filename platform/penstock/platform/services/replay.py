@@ -5,12 +5,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from penstock.core.clock import now_ms
 from penstock.core.progress import ProgressReporter
 from penstock.engine.batch.accounts import ACCOUNT_COUNTS, PartitionAccount
+from penstock.platform.control.replay_history import MeasuredReplay, record_replay
 from penstock.platform.errors import RunNameError, UnknownOriginError
+from penstock.platform.services.replay_estimate import ReplayEstimate, estimate_replay
 from penstock.platform.services.stream_catalog import check_pipeline_exists, reload_plan
 from penstock.platform.services.stream_hold import hold_stream
 from penstock.platform.settings import Settings
@@ -49,13 +52,18 @@ class ReplayRequest:
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """The result of a replay: its tables, the batch after which the stream resumes, and records by outcome."""
+    """The result of a replay: its tables, the batch after which the stream resumes, and records by outcome.
+
+    `seconds` is how long it took; for a resumed replay, since it was resumed.
+    """
 
     stream: str
     name: str
     tables: str
     batch: int | None
     accounts: Mapping[str, int]
+    seconds: float
+    estimate: ReplayEstimate
 
 
 def parse_replay_start(text: str) -> ReplayStart:
@@ -88,7 +96,7 @@ def replay_stream(
     from penstock.platform.services.bounded_runs import build_named_run_config, run_and_read_result
     from penstock.platform.services.command_spark import open_command_spark
 
-    start = parse_replay_start(request.start)
+    start, started_s = parse_replay_start(request.start), monotonic()
     check_pipeline_exists(request.stream)
     unfinished_replay = read_unfinished_switch(settings.home / "streams", request.stream)
     run_name = (
@@ -97,16 +105,33 @@ def replay_stream(
         or f"replay-{datetime.fromtimestamp(now_ms() / 1000, UTC):%Y%m%dT%H%M%SZ}"
     )
     _check_replay_name(settings, request.stream, run_name, switch=request.switch or unfinished_replay != "")
+    is_resumed = (settings.home / "streams" / request.stream / run_name).exists()
     plan = reload_plan(request.stream)
     with open_command_spark(settings, f"replay-{request.stream}", report_progress) as session:
+        start_seconds = monotonic() - started_s
         source = open_replay_source(session, plan, settings, start)
+        records = sum(offset_range.end - offset_range.start for offset_range in source.list_ranges())
+        estimate = estimate_replay(store, request.stream, records)
+        report_progress(f"{records:,} records, {estimate}")
+        batch = None
         if request.switch or unfinished_replay:
-            return _replay_and_switch(
+            batch, accounts = _replay_and_switch(
                 settings, store, request, run_name, plan, session, source, report_progress
             )
-        config = build_named_run_config(settings, request.stream, run_name, request.records_per_batch)
-        run_result = run_and_read_result(plan, run_name, session, source, config, report_progress)
-        return ReplayResult(request.stream, run_name, run_result.tables, None, run_result.accounts)
+            tables = settings.warehouse
+        else:
+            config = build_named_run_config(settings, request.stream, run_name, request.records_per_batch)
+            run_result = run_and_read_result(plan, run_name, session, source, config, report_progress)
+            tables, accounts = run_result.tables, run_result.accounts
+    seconds = monotonic() - started_s
+    if not is_resumed:
+        record_replay(
+            store,
+            MeasuredReplay(
+                request.stream, now_ms(), accounts["read"], seconds, start_seconds, estimate.seconds
+            ),
+        )
+    return ReplayResult(request.stream, run_name, tables, batch, accounts, seconds, estimate)
 
 
 def _check_replay_name(settings: Settings, stream: str, name: str, *, switch: bool) -> None:
@@ -180,7 +205,8 @@ def _replay_and_switch(
     session: "SparkSession",
     source: "BoundedSource",
     report_progress: ProgressReporter,
-) -> ReplayResult:
+) -> tuple[int, Mapping[str, int]]:
+    """Replay and switch a stream; return the batch after which it resumes, and its records by outcome."""
     from penstock.engine.history.ledger_sums import sum_ledger
     from penstock.engine.history.replay import StreamReplay
     from penstock.engine.history.replay_paths import ReplayPaths
@@ -203,9 +229,7 @@ def _replay_and_switch(
         store.record_batch(to_batch_record(request.stream, outcome))
     remove_tree(replay_paths.replay_warehouse)  # every file now belongs to the stream's own tables
     accounts = sum_ledger(settings.warehouse_path / "ledger" / request.stream)
-    return ReplayResult(
-        request.stream, run_name, settings.warehouse, outcome.batch_id, _sum_accounts(accounts)
-    )
+    return outcome.batch_id, _sum_accounts(accounts)
 
 
 def _sum_accounts(accounts: tuple[PartitionAccount, ...]) -> dict[str, int]:

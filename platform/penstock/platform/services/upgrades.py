@@ -10,6 +10,7 @@ from penstock.core.progress import ProgressReporter
 from penstock.engine.stream_folders import resolve_stream_folder
 from penstock.engine.upgrade.upgrade_class import PlanUpgrade, UpgradeClass
 from penstock.platform.errors import UnknownColumnError, UpgradeRefusedError
+from penstock.platform.services.replay_estimate import ReplayEstimate, estimate_replay
 from penstock.platform.services.stream_catalog import check_pipeline_exists, reload_plan
 from penstock.platform.services.stream_hold import hold_stream
 from penstock.platform.services.stream_lifecycle import STREAM_COMMANDS, request_state, wait_for_state
@@ -19,23 +20,18 @@ if TYPE_CHECKING:
     from penstock.engine.plan.stages import Plan
     from penstock.platform.control import ControlStore
 
-PACE_SAMPLE_BATCHES = 1_000
 RESTART_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True)
 class UpgradeCost:
-    """The cost of an upgrade: state to rewrite, records to replay, and the stream's recent rate."""
+    """The cost of an upgrade: state to rewrite, records to replay, and how long a replay would take."""
 
     windows: int
     state_bytes: int
     records: int
-    records_per_second: float | None
-
-    @property
-    def estimated_seconds(self) -> float | None:
-        """Estimated duration of a replay; None if the stream has read no records recently."""
-        return self.records / self.records_per_second if self.records_per_second else None
+    replay: ReplayEstimate | None
+    """None for a stream without state, which has nothing to replay."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +61,7 @@ class UpgradePlan:
             "cost": {
                 **asdict(self.cost),
                 "replay_from": self.replay_start,
-                "replay_seconds": self.cost.estimated_seconds,
+                "replay_seconds": None if self.cost.replay is None else round(self.cost.replay.seconds, 1),
             },
         }
 
@@ -205,7 +201,6 @@ def _default_replay_start(settings: Settings, plan: "Plan") -> str:
 
 def _estimate_upgrade_cost(store: "ControlStore", plan: "Plan", folder: Path) -> UpgradeCost:
     from penstock.engine.batch.journal import BatchJournal
-    from penstock.platform.control.reports import summarize_batches
 
     last_outcome = BatchJournal(folder / "journal").read_last_outcome()
     if last_outcome is None:
@@ -215,13 +210,8 @@ def _estimate_upgrade_cost(store: "ControlStore", plan: "Plan", folder: Path) ->
         for stage, file_names in last_outcome.state_files.items()
         for file_name in file_names
     ]
-    recent_summary = summarize_batches(store, plan.name, last_outcome.batch_id - PACE_SAMPLE_BATCHES)
-    records_per_second = (
-        recent_summary.read / recent_summary.duration_ms * 1000
-        if recent_summary and recent_summary.read and recent_summary.duration_ms
-        else None
-    )
     state_bytes = sum(file.stat().st_size for file in files if file.exists())
+    records = sum(last_outcome.ends.values())
     return UpgradeCost(
-        last_outcome.state_rows, state_bytes, sum(last_outcome.ends.values()), records_per_second
+        last_outcome.state_rows, state_bytes, records, estimate_replay(store, plan.name, records)
     )
