@@ -48,11 +48,18 @@ def find_free_ports(count: int, host: str = LOCALHOST, *, consecutive: bool = Fa
     step = count if consecutive else 1
     ports: list[int] = []
     while len(ports) < count:
-        first = generator.randrange(MIN_OFFERED_PORT, _read_first_ephemeral_port() - step)
+        end = max(read_first_ephemeral_port(), MIN_OFFERED_PORT + 10_000)
+        first = generator.randrange(MIN_OFFERED_PORT, end - step)
         candidates = range(first, first + step)
         if all(_is_free(host, port) and _try_reserve(port) for port in candidates):
             ports += candidates
     return ports
+
+
+def read_first_ephemeral_port() -> int:
+    """Return the first port that the system may give to a program that asks for any."""
+    range_file = Path("/proc/sys/net/ipv4/ip_local_port_range")
+    return int(range_file.read_text().split()[0]) if range_file.exists() else 32_768
 
 
 def _is_free(host: str, port: int) -> bool:
@@ -94,12 +101,6 @@ def _bind_port(host: str, port: int) -> socket.socket:
         server.close()
         raise
     return server
-
-
-def _read_first_ephemeral_port() -> int:
-    range_file = Path("/proc/sys/net/ipv4/ip_local_port_range")
-    first = int(range_file.read_text().split()[0]) if range_file.exists() else 32_768
-    return max(first, MIN_OFFERED_PORT + 10_000)
 
 
 def _describe_port_owner(port: int) -> str:

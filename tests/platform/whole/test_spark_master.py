@@ -13,10 +13,11 @@ import duckdb
 import pytest
 from confluent_kafka import Producer
 from deltalake import DeltaTable
+from tests.platform.security.declared_listeners import find_undeclared, read_sockets
 from tests.platform.whole.spark_run import CLOCK, STREAM
 
 from penstock.infra.local.action_requests import MasterRequest, SparkClusterRequest, WorkerRequest
-from penstock.infra.local.detached_programs import stop_program
+from penstock.infra.local.detached_programs import ProgramRecord, stop_program
 from penstock.infra.local.spark_cluster import STOP_TIMEOUT_S, master_url, start_master, start_worker
 from penstock.infra.local_broker import LocalBroker
 from penstock.infra.ports import find_free_ports
@@ -93,6 +94,18 @@ def read_rows(address: Path) -> list[Any]:
     return connection.sql("SELECT * FROM content ORDER BY ALL").fetchall()
 
 
+def check_listeners(folder: Path, master: str) -> None:
+    """Check that master and worker listen on declared ports only: nothing takes programs without the secret."""
+    first_port = int(master.rpartition(":")[2])
+    for program, name in (("spark-master", "spark-master"), ("spark-worker", "spark-worker-1")):
+        record = ProgramRecord.read(folder, name)
+        assert record is not None
+        assert find_undeclared("env local", program, record.pid, {"first_port": first_port - 30}) == []
+        if program == "spark-master":
+            ports = {socket.port for socket in read_sockets(record.pid)}
+            assert ports == {first_port, first_port + 1}
+
+
 def test_a_standalone_spark_writes_the_same_tables(
     own_broker: LocalBroker, jar_directory: Path, spark_jar_paths: list[Path], tmp_path: Path
 ) -> None:
@@ -100,6 +113,7 @@ def test_a_standalone_spark_writes_the_same_tables(
     send_records(own_broker)
     expected = run_stream("local[*]", own_broker, tmp_path / "local", jar_directory)
     with run_spark_cluster(tmp_path / "cluster", jar_directory) as master:
+        check_listeners(tmp_path / "cluster", master)
         tables = run_stream(master, own_broker, tmp_path / "standalone", jar_directory)
     assert tables == expected
     assert {name: bool(rows) for name, rows in tables.items()} == dict.fromkeys(TABLES, True)

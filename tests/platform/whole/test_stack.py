@@ -12,9 +12,12 @@ from typing import Any
 
 import psutil
 import pytest
+from tests.platform.security.declared_listeners import read_sockets
 from tests.platform.whole.scratch_stack import ScratchStack, poll_until
 from tests.platform.whole.stack_processes import check_counted_once
 from tests.platform.whole.table_comparison import check_audit, wait_for_balance
+
+from penstock.infra.ports import read_first_ephemeral_port
 
 pytestmark = pytest.mark.whole
 
@@ -66,6 +69,20 @@ def test_every_port_is_on_the_loopback_address(running: ScratchStack) -> None:
     ]
     assert listening
     assert {address.removeprefix("::ffff:") for address in listening} == {"127.0.0.1"}
+
+
+def test_every_listening_port_is_declared(running: ScratchStack) -> None:
+    shown = json.loads(running.run_checked("ports", "--json"))
+    sockets = {
+        (program, f"{socket.address}:{socket.port}")
+        for program, pid in running.pids().items()
+        if program != "manager"
+        for socket in read_sockets(pid)
+        if socket.port in list(map(int, running.ports.values())) or socket.port < read_first_ephemeral_port()
+    }
+    assert {program for program, _ in sockets} == {"broker", "code", "webserver", "host"}
+    assert len(sockets) == len(running.ports)
+    assert sockets <= {(row["program"], row["address"]) for row in shown}
 
 
 def list_connections(process: psutil.Process) -> list[Any]:

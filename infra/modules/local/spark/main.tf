@@ -18,7 +18,7 @@ module "master" {
   python    = var.python
   action    = "start-master"
   order     = { spark = local.spark }
-  restarts  = { secured = var.secured }
+  restarts  = { secured = var.secured, rest_server = false }
 }
 
 module "worker" {

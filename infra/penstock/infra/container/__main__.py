@@ -19,6 +19,7 @@ from penstock.infra.jars import ensure_jars
 from penstock.infra.java import find_java
 from penstock.infra.local.spark_cluster import find_spark_home
 from penstock.infra.ports import accepts_connections
+from penstock.infra.spark_daemons import DAEMON_OPTIONS_VARIABLE, daemon_java_options
 
 PASSWORD_VARIABLE = "PGPASSWORD"  # noqa: S105  the variable's name, which PostgreSQL's clients decide
 
@@ -129,6 +130,7 @@ def _spark_environment(jars: Path) -> dict[str, str]:
         "JAVA_HOME": str(find_java().home),
         "SPARK_HOME": str(find_spark_home()),
         "SPARK_DAEMON_CLASSPATH": ":".join(map(str, jar_paths)),
+        DAEMON_OPTIONS_VARIABLE: f"{daemon_java_options()} {os.environ.get(DAEMON_OPTIONS_VARIABLE, '')}".strip(),
     }
 
 

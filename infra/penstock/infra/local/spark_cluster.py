@@ -26,6 +26,7 @@ from penstock.infra.local.detached_programs import (
 from penstock.infra.local.errors import LocalEnvironmentError, ProgramFailedError
 from penstock.infra.local.private_files import read_or_create_secret, write_private_file
 from penstock.infra.ports import LOCALHOST, accepts_connections, require_free_port
+from penstock.infra.spark_daemons import MASTER_PROPERTIES
 
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 15.0
@@ -38,10 +39,14 @@ _WORKER_UI_PORT_OFFSET = 20
 
 def start_master(request: MasterRequest) -> None:
     """Start the master if needed, and return when it answers."""
-    _ensure_running(
-        master_program(request.spark), request.token, _master_ports(request.spark), "", request.spark.secured
-    )
     program = master_program(request.spark)
+    _ensure_running(
+        program,
+        request.token,
+        _master_ports(request.spark),
+        _settings_digest(program),
+        request.spark.secured,
+    )
     _wait_until_ready(
         program, lambda: _read_master_state(request.spark) is not None, "Spark's master to answer"
     )
@@ -120,7 +125,7 @@ def worker_program(request: WorkerRequest) -> DetachedProgram:
 
 def _render_properties(directory: Path, is_secured: bool) -> str:
     """Write the properties of master and workers; with security, including the secret of jobs."""
-    lines = ["spark.ui.killEnabled false"]
+    lines = [f"{name} {value}" for name, value in MASTER_PROPERTIES.items()]
     if is_secured:
         lines += [
             "spark.authenticate true",
@@ -206,7 +211,9 @@ def _spark_environment(request: SparkClusterRequest) -> dict[str, str]:
 
 
 def _settings_digest(program: DetachedProgram) -> str:
-    return hashlib.sha256("\0".join(program.command).encode()).hexdigest()
+    """Return a digest of what a running program cannot change; another digest restarts it."""
+    properties = (f"{name}={value}" for name, value in MASTER_PROPERTIES.items())
+    return hashlib.sha256("\0".join([*program.command, *properties]).encode()).hexdigest()
 
 
 def _master_ports(request: SparkClusterRequest) -> tuple[int, int]:

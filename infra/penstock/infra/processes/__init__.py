@@ -3,5 +3,6 @@
 from penstock.infra.processes.manager import ProcessManager
 from penstock.infra.processes.program import Program
 from penstock.infra.processes.program_status import ProgramStatus
+from penstock.infra.processes.supervisord_config import MANAGER_NAME
 
-__all__ = ["ProcessManager", "Program", "ProgramStatus"]
+__all__ = ["MANAGER_NAME", "ProcessManager", "Program", "ProgramStatus"]

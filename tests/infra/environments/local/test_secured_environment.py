@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import socket
 import ssl
 import stat
@@ -24,6 +26,7 @@ from tests.infra.environments.environment_copies import (
     open_local_environment,
 )
 from tests.infra.environments.secret_search import find_files_with_values
+from tests.platform.security.declared_listeners import find_undeclared, read_sockets
 
 from penstock.infra.environments.outputs import EnvironmentOutputs, parse_outputs
 from penstock.infra.kafka_access import kafka_client_config
@@ -185,6 +188,21 @@ def test_spark_accepts_a_job_with_the_secret(outputs: EnvironmentOutputs) -> Non
     with start_job(outputs, "--properties-file", str(properties)) as job:
         stdout, stderr = job.communicate(timeout=120)
     assert "rows 499500" in stdout, stderr[-2000:]
+
+
+def test_every_listening_port_is_declared(workspace: TerraformWorkspace, outputs: EnvironmentOutputs) -> None:
+    known_ports = {"first_port": int(outputs.kafka.brokers[0].rpartition(":")[2]) - 1}
+    root = workspace.work_directory.parent
+    records = {path.stem: path for path in (*root.rglob("broker-*.json"), *root.rglob("spark-*.json"))}
+    pids = {name: json.loads(path.read_text("utf-8"))["pid"] for name, path in records.items()}
+    assert len(pids) == 5
+    undeclared = {
+        name: find_undeclared("env local", re.sub(r"-\d+$", "", name), pid, known_ports)
+        for name, pid in pids.items()
+    }
+    assert undeclared == {name: [] for name in pids}
+    ports = {socket.port - known_ports["first_port"] for socket in read_sockets(pids["spark-master"])}
+    assert ports == {30, 31}, "without the REST server, which asks for no secret"
 
 
 def test_no_secret_is_outside_of_its_file(

@@ -1,0 +1,1 @@
+"""What listens, who may call it, and whether anything listens that is not declared."""
