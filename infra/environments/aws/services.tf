@@ -27,7 +27,7 @@ locals {
     }
     webserver = {
       image        = "dagster"
-      command      = ["exec", "dagster-webserver", "-h", "0.0.0.0", "-p", "3000", "-w", "/opt/penstock/dagster/workspace.yaml"]
+      command      = ["exec", "python", "-m", "penstock.infra.dagster_webserver", "--allow-host", "webserver.${var.name}.internal", "-h", "0.0.0.0", "-p", "3000", "-w", "/opt/penstock/dagster/workspace.yaml"]
       cpu          = 512, memory_mb = 2048, port = 3000
       log          = "dagster"
       environment  = {}

@@ -1,141 +1,140 @@
-"""Authentication and authorization of Dagster behind nginx, with `platform/access/nginx.conf`."""
+"""Who may do what with Dagster, directly on loopback and behind nginx with `platform/access/nginx.conf`."""
 
-import base64
 import json
 import os
 import shutil
-import ssl
-import subprocess
-import sys
-import tempfile
-import urllib.request
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from urllib.error import HTTPError
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-
-from penstock.core.waiting import wait_until
-from penstock.infra.ports import accepts_connections, find_free_ports
+from tests.platform.whole.dagster_site import WEB_SOCKET, DagsterSite, run_dagster_site
 
 pytestmark = pytest.mark.whole
-CONFIG = Path("platform/access/nginx.conf")
-PASSWORD = "correct horse"
-DEFINITIONS = """
-from dagster import Definitions, job, op
+Headers = Mapping[str, str]
 
-@op
-def nothing(): pass
-
-@job
-def idle(): nothing()
-
-defs = Definitions(jobs=[idle])
-"""
-MAY_LAUNCH = "{ permissions { permission value } }"
-
-
-@dataclass(frozen=True)
-class Site:
-    """nginx in front of two webservers."""
-
-    port: int
-
-    def open(self, path: str, user: str | None, body: bytes | None = None) -> bytes:
-        request = urllib.request.Request(f"https://127.0.0.1:{self.port}{path}", body)
-        if user:
-            credentials = base64.b64encode(f"{user}:{PASSWORD}".encode()).decode()
-            request.add_header("Authorization", f"Basic {credentials}")
-        if body:
-            request.add_header("Content-Type", "application/json")
-        context = ssl._create_unverified_context()
-        with urllib.request.urlopen(request, timeout=30, context=context) as answer:
-            return bytes(answer.read())
-
-    def may_launch(self, user: str) -> bool:
-        query = json.dumps({"query": MAY_LAUNCH}).encode()
-        permissions = json.loads(self.open("/graphql", user, query))["data"]["permissions"]
-        return {permission["permission"]: permission["value"] for permission in permissions}[
-            "launch_pipeline_execution"
-        ]
+MAY_LAUNCH = json.dumps(
+    {"operationName": "MayLaunch", "query": "query MayLaunch { permissions { permission value } }"}
+).encode()
+VERSION = "/graphql?query=%7Bversion%7D"
+JSON = {"Content-Type": "application/json"}
+PAGE_OF_ANOTHER_SITE = {
+    "Content-Type": "text/plain",
+    "Origin": "https://evil.example",
+    "Sec-Fetch-Site": "cross-site",
+    "Sec-Fetch-Mode": "no-cors",
+    "Sec-Fetch-Dest": "empty",
+}
+LINK_OF_ANOTHER_SITE = {
+    "Sec-Fetch-Site": "cross-site",
+    "Sec-Fetch-Mode": "navigate",
+    "Sec-Fetch-Dest": "document",
+}
+ALLOWED_GUESSES = 10
+SECONDS_PER_GUESS = 6
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
+def site() -> Iterator[DagsterSite]:
     nginx = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
     if nginx is None:
         pytest.skip("nginx is not installed: apt-get install nginx-light")
-    # nginx runs as another user, who cannot read pytest's folders.
-    folder = Path(tempfile.mkdtemp(prefix="access-"))
-    operators, viewers, front = find_free_ports(3)
-    config = CONFIG.read_text("utf-8")
-    for before, port in (("127.0.0.1:3000", operators), ("127.0.0.1:3001", viewers)):
-        config = config.replace(before, f"127.0.0.1:{port}")
-    (folder / "nginx.conf").write_text(config.replace("listen 8443", f"listen 127.0.0.1:{front}"), "utf-8")
-    prepare(folder)
-    (folder / "defs.py").write_text(DEFINITIONS, "utf-8")
-    (folder / "home").mkdir()
-    webserver = [
-        sys.executable,
-        "-m",
-        "dagster_webserver",
-        "-f",
-        str(folder / "defs.py"),
-        "-h",
-        "127.0.0.1",
-        "-p",
+    with run_dagster_site(nginx) as site:
+        yield site
+
+
+def may_launch(site: DagsterSite, user: str) -> bool:
+    answer = site.ask_nginx("/graphql", user, {**JSON, **site.log_in(user)}, MAY_LAUNCH)
+    permissions = json.loads(answer.body)["data"]["permissions"]
+    return {permission["permission"]: permission["value"] for permission in permissions}[
+        "launch_pipeline_execution"
     ]
-    environment = {**os.environ, "DAGSTER_HOME": str(folder / "home"), "DAGSTER_DISABLE_TELEMETRY": "1"}
-    options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment}
-    processes: list[subprocess.Popen[bytes]] = []
-    try:
-        # In this order: the first webserver creates the storage that the second one uses.
-        for command, port in (
-            ([*webserver, str(operators)], operators),
-            ([*webserver, str(viewers), "--read-only"], viewers),
-            ([nginx, "-p", str(folder), "-c", "nginx.conf"], front),
-        ):
-            processes.append(subprocess.Popen(command, **options))
-            wait_until(
-                partial(accepts_connections, "127.0.0.1", port), 60, f"{command[0]} on {port} to answer"
-            )
-        yield Site(front)
-    finally:
-        for process in reversed(processes):
-            process.terminate()
-            process.wait(30)
-        shutil.rmtree(folder)
 
 
-def prepare(folder: Path) -> None:
-    """Create certificate, users and operators as the comment of nginx.conf says."""
-    make = (
-        "req -x509 -newkey rsa:3072 -nodes -days 365 -subj /CN=dagster -keyout key.pem -out certificate.pem"
-    )
-    subprocess.run(["openssl", *make.split()], cwd=folder, check=True, capture_output=True)
-    query = ["openssl", "passwd", "-6", "-stdin"]
-    result = subprocess.run(query, input=PASSWORD, capture_output=True, text=True, check=True)
-    (folder / "users").write_text("".join(f"{name}:{result.stdout.strip()}\n" for name in ("alice", "bob")))
-    (folder / "operators").write_text("alice operators;\n")
-    for readable in (folder, *folder.iterdir()):
-        readable.chmod(0o755 if readable.is_dir() else 0o644)
+@pytest.mark.parametrize(
+    "headers",
+    [
+        PAGE_OF_ANOTHER_SITE,
+        {"Origin": "https://evil.example"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Host": "evil.example:13100"},
+    ],
+    ids=str,
+)
+def test_a_foreign_page_cannot_steer_dagster_on_loopback(site: DagsterSite, headers: Headers) -> None:
+    assert site.ask_dagster(VERSION, headers, b"").status == 403
+    assert site.ask_dagster("/graphql", {**headers, **WEB_SOCKET}).status == 403
 
 
-def test_an_unknown_user_is_refused(site: Site) -> None:
+def test_programs_and_own_pages_use_dagster_on_loopback(site: DagsterSite) -> None:
+    own_page = {"Origin": f"http://localhost:{site.operators}", "Sec-Fetch-Site": "same-origin"}
+    for headers in ({}, {**own_page, "Host": f"localhost:{site.operators}"}, {"Host": "dagster.internal"}):
+        assert b"version" in site.ask_dagster(VERSION, headers, b"").body
+        assert site.ask_dagster("/graphql", {**headers, **WEB_SOCKET}).status == 101
+    assert site.ask_dagster("/", LINK_OF_ANOTHER_SITE).status == 200
+
+
+def test_an_unknown_user_is_refused(site: DagsterSite) -> None:
     for user in (None, "mallory"):
-        with pytest.raises(HTTPError) as refused:
-            site.open("/", user)
-        assert refused.value.code == 401
-        assert refused.value.headers["Strict-Transport-Security"]
-        refused.value.close()
+        answer = site.ask_nginx("/", user)
+        assert answer.status == 401
+        assert answer.headers["Strict-Transport-Security"]
+        assert answer.headers["Set-Cookie"] is None
 
 
-def test_a_viewer_sees_the_ui_and_cannot_launch(site: Site) -> None:
-    assert site.open("/", "bob").startswith(b"<!DOCTYPE html>")
-    assert site.may_launch("bob") is False
+def test_a_viewer_sees_the_ui_and_cannot_launch(site: DagsterSite) -> None:
+    assert site.ask_nginx("/", "bob").body.startswith(b"<!DOCTYPE html>")
+    assert may_launch(site, "bob") is False
 
 
-def test_an_operator_may_launch(site: Site) -> None:
-    assert site.may_launch("alice") is True
+def test_an_operator_may_launch(site: DagsterSite) -> None:
+    assert may_launch(site, "alice") is True
+
+
+def test_a_foreign_page_cannot_use_a_stored_log_in(site: DagsterSite) -> None:
+    session = site.log_in("alice")
+    assert site.ask_nginx(VERSION, "alice", {**session, **PAGE_OF_ANOTHER_SITE}, b"").status == 403
+    web_socket = {**session, **WEB_SOCKET, "Origin": "https://evil.example"}
+    assert site.ask_nginx("/graphql", "alice", web_socket).status == 403
+    assert site.ask_nginx("/", "alice", {**session, **LINK_OF_ANOTHER_SITE}).status == 200
+
+
+def test_own_pages_use_dagster_behind_nginx(site: DagsterSite) -> None:
+    own_page = {"Origin": f"https://127.0.0.1:{site.front}", "Sec-Fetch-Site": "same-origin"}
+    session = {**site.log_in("alice"), **own_page}
+    assert b"version" in site.ask_nginx(VERSION, "alice", session, b"").body
+    assert site.ask_nginx("/graphql", "alice", {**session, **WEB_SOCKET}).status == 101
+
+
+def test_a_large_launch_reaches_dagster(site: DagsterSite) -> None:
+    body = MAY_LAUNCH[:-1] + b', "variables": {"text": "' + b"x" * 2_000_000 + b'"}}'
+    assert site.ask_nginx("/graphql", "alice", {**JSON, **site.log_in("alice")}, body).status == 200
+
+
+def test_the_log_says_who_did_what(site: DagsterSite) -> None:
+    assert may_launch(site, "alice")
+    action = site.read_actions()[-1]
+    assert action.pop("at")
+    assert action == {
+        "user": "alice",
+        "address": "127.0.0.1",
+        "request": "POST /graphql HTTP/1.1",
+        "operation": "MayLaunch",
+        "status": 200,
+    }
+
+
+def test_passwords_cannot_be_tried_by_the_thousand(site: DagsterSite) -> None:
+    """Try 600 passwords on 12 connections, while someone who logged in before goes on."""
+    session = site.log_in("alice")
+    started_s = time.monotonic()
+
+    def guess(number: int) -> int:
+        return site.ask_nginx("/", "alice", password=f"guess-{number}").status
+
+    with ThreadPoolExecutor(12) as pool:
+        statuses = list(pool.map(guess, range(600)))
+    elapsed_s = time.monotonic() - started_s
+    assert set(statuses) <= {401, 429}
+    assert statuses.count(401) <= ALLOWED_GUESSES + elapsed_s / SECONDS_PER_GUESS
+    assert [site.ask_nginx("/", "alice", session).status for _ in range(30)] == [200] * 30

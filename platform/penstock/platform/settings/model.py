@@ -21,6 +21,11 @@ LOOPBACK = "127.0.0.1"
 DAY_MS = 86_400_000
 
 
+def split_names(value: object) -> object:
+    """Return the names in a text that a variable has, separated by commas; a list as it is."""
+    return [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+
+
 class KafkaSettings(SettingsSection):
     """The broker: a local one on these ports, or an external one if `bootstrap` is set."""
 
@@ -116,6 +121,9 @@ class DagsterSettings(SettingsSection):
     viewer_port: Annotated[int, Field(ge=0, le=65535)] = Field(
         0, description="port of a second, read-only webserver; 0 for none"
     )
+    hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="names by which browsers reach the webserver, beside localhost; separated by commas"
+    )
     code_port: PortNumber = Field(4000, description="port of the code server")
     storage_url: str | None = Field(None, description="postgresql://…; default: SQLite in the home folder")
     first_day: str = Field(
@@ -136,6 +144,11 @@ class DagsterSettings(SettingsSection):
     report_interval: DurationMs = Field(
         DurationMs(30_000), ge=0, description="minimum time between materializations of one stream"
     )
+
+    @field_validator("hosts", mode="before")
+    @classmethod
+    def _split_hosts(cls, value: object) -> object:
+        return split_names(value)
 
 
 class MaintenanceSettings(SettingsSection):
@@ -236,9 +249,7 @@ class Settings(BaseSettings):
     @field_validator("streams", mode="before")
     @classmethod
     def _split_streams(cls, value: object) -> object:
-        return (
-            [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
-        )
+        return split_names(value)
 
     @model_validator(mode="before")
     @classmethod

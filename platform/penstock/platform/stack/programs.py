@@ -28,6 +28,7 @@ FEED_TOPIC = "sensors"
 
 DAEMON_MODULE = "penstock.platform.stack.dagster_daemon"
 CODE_SERVER_MODULE = "penstock.platform.stack.code_server"
+WEBSERVER_MODULE = "penstock.infra.dagster_webserver"
 
 # A program stops before the programs that it depends on: the feed first, the broker last.
 BROKER_START_ORDER, DAGSTER_START_ORDER, HOST_START_ORDER, FEED_START_ORDER = 10, 40, 60, 70
@@ -134,10 +135,20 @@ def dagster_programs(settings: Settings) -> list[Program]:
 def _webserver_program(
     name: str, settings: Settings, environment: Mapping[str, str], port: int, *extra_arguments: str
 ) -> Program:
-    arguments = ("-h", LOOPBACK, "-p", str(port), "-w", str(workspace_file(settings)), *extra_arguments)
+    hosts = [argument for name in settings.dagster.hosts for argument in ("--allow-host", name)]
+    arguments = (
+        *hosts,
+        "-h",
+        LOOPBACK,
+        "-p",
+        str(port),
+        "-w",
+        str(workspace_file(settings)),
+        *extra_arguments,
+    )
     return Program(
         name,
-        (sys.executable, "-m", "dagster_webserver", *arguments),
+        (sys.executable, "-m", WEBSERVER_MODULE, *arguments),
         environment=environment,
         start_order=DAGSTER_START_ORDER + 1,
         waits_for=((LOOPBACK, settings.dagster.code_port),),
