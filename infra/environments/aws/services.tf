@@ -7,7 +7,7 @@ locals {
       image        = "host"
       command      = ["exec", "python", "-m", "penstock.platform.cli", "host", "run"]
       cpu          = var.host_cpu, memory_mb = var.host_memory_mb
-      answers_at   = "127.0.0.1:9464", stop_seconds = 120, home = local.home
+      answers_at   = "http://127.0.0.1:9464/live", stop_seconds = 120, home = local.home
       task_role    = "host", log = "host"
       environment  = merge(local.ours, { PENSTOCK_SPARK__MASTER = var.host_master, PENSTOCK_SPARK__DRIVER_MEMORY = var.host_heap })
       secrets      = local.control_secret

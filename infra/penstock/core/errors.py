@@ -5,7 +5,9 @@ PenstockError
 ├── ReferenceImportError  a module:name cannot be imported
 ├── UnknownKindError  a name or module:name is no kind of window, source, ...
 ├── WaitTimeoutError  a condition did not become true before its deadline
-└── SecretError       a secret cannot be read
+├── SecretError       a secret cannot be read, or would be printed
+├── HttpServerError   an HTTP server cannot start
+└── ServerAccessError a server would be open to callers that it should refuse
 
 The other packages draw their own trees in their `errors.py`; each of them starts here.
 """
@@ -51,3 +53,13 @@ class WaitTimeoutError(PenstockError):
 
 class SecretError(PenstockError):
     """A secret that cannot be read. Its value is in no message."""
+
+
+class HttpServerError(PenstockError):
+    """An HTTP server cannot start: its address or its certificate cannot be used."""
+
+
+class ServerAccessError(PenstockError):
+    """A server would be open to callers that it should refuse: a token is missing, or can be guessed."""
+
+    exit_code = 2

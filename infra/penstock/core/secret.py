@@ -1,18 +1,56 @@
 """Secrets by reference: a setting names a file or a variable, which is read when a client is created.
 
-A reference is a path, or `env:NAME` for an environment variable. This module never stores, prints or logs a secret.
+A reference is a path, `file:PATH`, or `env:NAME` for an environment variable. A secret that was read is a `Secret`,
+which shows itself nowhere. Only `reveal()` returns its text, where a client takes it.
 """
 
+import hmac
 import json
 import os
 from pathlib import Path
+from typing import NoReturn
 
 from penstock.core.errors import SecretError
 
 ENV_PREFIX = "env:"
+FILE_PREFIX = "file:"
+MASK = "********"
 
 
-def read_secret(reference: str, description: str) -> str:
+class Secret:
+    """A text that is not printed, logged, written as JSON or pickled."""
+
+    __slots__ = ("__text",)
+
+    def __init__(self, text: str) -> None:
+        self.__text = text
+
+    def reveal(self) -> str:
+        """Return the text, for the client that needs it."""
+        return self.__text
+
+    def __repr__(self) -> str:
+        return f"Secret({MASK})"
+
+    def __str__(self) -> str:
+        return MASK
+
+    def __format__(self, format_spec: str) -> str:
+        return format(MASK, format_spec)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Secret):
+            return NotImplemented
+        return hmac.compare_digest(self.__text.encode(), other.reveal().encode())
+
+    def __hash__(self) -> int:
+        return hash((Secret, self.__text))
+
+    def __reduce__(self) -> NoReturn:
+        raise SecretError("A secret cannot be pickled. Pass its reference, and read it where it is used.")
+
+
+def read_secret(reference: str, description: str) -> Secret:
     """Return a secret; raise SecretError, which contains the description, if it cannot be read.
 
     The secret in a JSON object, the format of secret managers, is its `password`.
@@ -20,11 +58,11 @@ def read_secret(reference: str, description: str) -> str:
     text = (
         _read_variable(reference, description)
         if reference.startswith(ENV_PREFIX)
-        else _read_secret_file(reference, description)
+        else _read_secret_file(reference.removeprefix(FILE_PREFIX), description)
     )
     if not text:
         raise SecretError(f"{description}, named as {reference}, is empty. Put its value there.")
-    return _extract_password(text, reference, description) if text.startswith("{") else text
+    return Secret(_extract_password(text, reference, description) if text.startswith("{") else text)
 
 
 def _read_variable(reference: str, description: str) -> str:

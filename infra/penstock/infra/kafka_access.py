@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from penstock.core.errors import SecretError
 from penstock.core.kafka_client import BrokerAccess
-from penstock.core.secret import read_secret
+from penstock.core.secret import Secret, read_secret
 
 LOGIN_MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
@@ -47,7 +47,7 @@ def kafka_client_config(access: KafkaAccess, user: str) -> dict[str, str]:
         settings |= {
             "sasl.mechanism": access.mechanism,
             "sasl.username": user,
-            "sasl.password": _read_password(access, user),
+            "sasl.password": _read_password(access, user).reveal(),
         }
     return settings | ({"ssl.ca.location": access.ca_file} if access.ca_file else {})
 
@@ -59,7 +59,7 @@ def spark_kafka_options(access: KafkaAccess, user: str) -> dict[str, str]:
         "kafka.security.protocol": access.protocol,
     }
     if access.mechanism:
-        password = _read_password(access, user)
+        password = _read_password(access, user).reveal()
         options |= {
             "kafka.sasl.mechanism": access.mechanism,
             "kafka.sasl.jaas.config": (
@@ -80,7 +80,7 @@ def _quote_jaas(text: str) -> str:
     return '"{}"'.format(text.replace("\\", "\\\\").replace('"', '\\"'))
 
 
-def _read_password(access: KafkaAccess, user: str) -> str:
+def _read_password(access: KafkaAccess, user: str) -> Secret:
     if access.mechanism not in LOGIN_MODULES:
         choices = ", ".join(sorted(LOGIN_MODULES))
         raise SecretError(f"SASL mechanism {access.mechanism} is not supported. Use one of {choices}.")

@@ -1,10 +1,15 @@
 """The settings of the stream host. Every part of the engine gets the whole group, and reads what it needs."""
 
+import socket
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from penstock.core.settings import DurationMs, SettingsSection
+
+LOOPBACK = "127.0.0.1"
+WILDCARDS = {"0.0.0.0", "::"}  # noqa: S104  compared with, not bound
+"""Addresses that mean every address of this machine."""
 
 
 class HostSettings(SettingsSection):
@@ -13,6 +18,14 @@ class HostSettings(SettingsSection):
     metrics_port: Annotated[int, Field(ge=0, le=65535)] = Field(
         9464,
         description="port for health and Prometheus metrics; 0 picks a free port, which `status` shows",
+    )
+    metrics_address: str = Field(
+        LOOPBACK,
+        min_length=1,
+        description="address that serves them; 0.0.0.0 for other machines, which then need host.metrics_token",
+    )
+    metrics_token: str = Field(
+        "", description="secret reference: bearer token that other machines must send for metrics"
     )
     batch_interval: DurationMs = Field(
         DurationMs(200),
@@ -34,6 +47,16 @@ class HostSettings(SettingsSection):
         10, ge=0, description="records that user code may fail on in 100 batches; they are quarantined"
     )
     log_format: Literal["text", "json"] = Field("text", description="format of the host's log")
+
+    @property
+    def local_metrics_address(self) -> str:
+        """The address at which this machine reaches the metrics."""
+        return LOOPBACK if self.metrics_address in WILDCARDS else self.metrics_address
+
+    @property
+    def reachable_metrics_address(self) -> str:
+        """The address for others: the name of this machine if it serves the metrics at all of its addresses."""
+        return socket.gethostname() if self.metrics_address in WILDCARDS else self.metrics_address
 
     @property
     def driver_budget_bytes(self) -> int:

@@ -9,6 +9,7 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerialize
 from confluent_kafka.serialization import MessageField, SerializationContext
 from tests.ingestion.registry_server import run_registry_server
 
+from penstock.core.secret import Secret
 from penstock.infra.ports import find_free_ports
 from penstock.ingestion.contracts import Contract, ContractField, load_contract
 from penstock.ingestion.contracts.schemas import to_avro_schema
@@ -72,8 +73,10 @@ def test_an_unreachable_registry_is_reported_with_its_address():
 
 def test_a_registry_login_is_sent_and_a_wrong_one_is_reported(tmp_path: Path):
     with run_registry_server(tmp_path, login="penstock:canary-c0de") as url:
-        assert register_contract(open_registry(url, "penstock:canary-c0de"), SENSORS_AVRO).version == 1
-        for login in ("", "penstock:wrong"):
+        assert (
+            register_contract(open_registry(url, Secret("penstock:canary-c0de")), SENSORS_AVRO).version == 1
+        )
+        for login in (None, Secret("penstock:wrong")):
             with pytest.raises(RegistryError, match=r"refused the login .* kafka\.registry_login"):
                 open_registry(url, login).list_versions("sensors-value")
             with pytest.raises(RegistryError, match="refused the login"):

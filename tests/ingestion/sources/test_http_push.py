@@ -4,17 +4,20 @@ import http.client
 import json
 import socket
 import threading
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import Any, Self
 
 import pytest
 
+from penstock.core.errors import ServerAccessError
 from penstock.core.waiting import wait_until
 from penstock.ingestion.contracts import load_contract
-from penstock.ingestion.errors import RegistryError
+from penstock.ingestion.errors import RegistryError, SourceOptionsError
 from penstock.ingestion.producer import SourceBatch, create_record_format
 from penstock.ingestion.sources.http_push import HttpPushSource, PushLimits
+from penstock.ingestion.sources.source_kind import SourceContext
 
 VALID_RECORD = b'{"id":"%d","device":"d","site":"s","at":1700000000000,"temperature":21.5}'
 PUSH_LIMITS = PushLimits(max_pending_bytes=20_000, answer_timeout_s=0.2)
@@ -49,17 +52,19 @@ class PushReceiver:
         self._stop.set()
         self._thread.join(30)
 
-    def post(self, body: bytes) -> int:
-        return self._send_post(body)[0]
+    def post(self, body: bytes, headers: Mapping[str, str] | None = None) -> int:
+        return self._send_post(body, headers)[0]
 
     def answer(self, body: bytes) -> dict[str, Any]:
         return self._send_post(body)[1]
 
-    def _send_post(self, body: bytes) -> tuple[int, dict[str, Any]]:
+    def _send_post(self, body: bytes, headers: Mapping[str, str] | None = None) -> tuple[int, dict[str, Any]]:
         with closing(http.client.HTTPConnection("127.0.0.1", self.source.port, timeout=30)) as connection:
-            connection.request("POST", "/", body, {"Content-Type": "application/x-ndjson"})
+            connection.request("POST", "/", body, {"Content-Type": "application/x-ndjson", **(headers or {})})
             with connection.getresponse() as response:
-                return response.status, json.loads(response.read())
+                content = response.read()
+                is_json = response.headers["Content-Type"] == "application/json"
+                return response.status, json.loads(content) if is_json else {}
 
     def send_partial_body(self, body: bytes, total_bytes: int) -> socket.socket:
         """Send the start of a body whose declared length is `total_bytes`."""
@@ -165,3 +170,65 @@ def test_a_single_body_may_exceed_the_pending_limit(receiver: PushReceiver, numb
     assert receiver.post(make_lines(0, number)) == 503
     receiver.wait_for_values(*make_lines(0, number).split(b"\n"))
     assert receiver.post(VALID_RECORD % 1) == 429
+
+
+def open_source(tmp_path: Path, address: str, **options: str) -> HttpPushSource:
+    """Open the source as the command `ingest` does."""
+    contract = load_contract("sensors")
+    converted = HttpPushSource.convert_options({"address": address, **options})
+    context = SourceContext(contract, create_record_format(contract), lambda: 0, converted)
+    source = HttpPushSource.open(context)
+    assert isinstance(source, HttpPushSource)
+    return source
+
+
+def test_a_good_sender_goes_on_beside_four_hundred_idle_connections(receiver: PushReceiver) -> None:
+    with ExitStack() as stack:
+        for _ in range(400):
+            stack.enter_context(socket.create_connection(("127.0.0.1", receiver.source.port)))
+        assert receiver.post(make_lines(7, 1)) == 503, "read, and not acknowledged by this test"
+        receiver.wait_for_values(make_lines(7, 1))
+
+
+def test_a_good_sender_goes_on_beside_four_hundred_slow_bodies(receiver: PushReceiver) -> None:
+    with ExitStack() as stack:
+        for _ in range(400):
+            stack.enter_context(receiver.send_partial_body(b"x", total_bytes=1_000))
+        assert receiver.post(make_lines(7, 1)) == 503
+        receiver.wait_for_values(make_lines(7, 1))
+    receiver.wait_for_pending_bytes(len(make_lines(7, 1)))
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Host": "evil.example"}],
+    ids=str,
+)
+def test_a_page_of_another_site_cannot_push(receiver: PushReceiver, headers: dict[str, str]) -> None:
+    assert receiver.post(VALID_RECORD % 1, {"Content-Type": "text/plain", **headers}) == 403
+    assert receiver.values == []
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0", "machine.example:0"])
+def test_an_address_for_other_machines_needs_a_token(tmp_path: Path, address: str) -> None:
+    with pytest.raises(ServerAccessError, match=r"HTTP push at .* Name a secret that senders must bear"):
+        open_source(tmp_path, address)
+
+
+def test_a_sender_must_bear_the_token(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("canary-0123456789")
+    with PushReceiver(open_source(tmp_path, "0.0.0.0:0", token=str(tmp_path / "token"))) as receiver:
+        assert receiver.post(VALID_RECORD % 1) == 401
+        assert receiver.post(VALID_RECORD % 1, {"Authorization": "Bearer wrong"}) == 401
+        sender = threading.Thread(
+            target=lambda: receiver.post(VALID_RECORD % 2, {"Authorization": "Bearer canary-0123456789"})
+        )
+        sender.start()
+        receiver.wait_for_values(VALID_RECORD % 2)
+        receiver.source.on_acknowledged(1)
+        sender.join(30)
+
+
+def test_a_certificate_needs_its_key(tmp_path: Path) -> None:
+    with pytest.raises(SourceOptionsError, match="both --certificate and --key"):
+        open_source(tmp_path, "127.0.0.1:0", certificate=str(tmp_path / "certificate.pem"))

@@ -19,6 +19,7 @@ from penstock.engine.host.control import (
     StreamHealth,
 )
 from penstock.engine.host.stream_state import StreamState
+from penstock.engine.host_settings import HostSettings
 from penstock.platform.control import open_control_store
 from penstock.platform.host.host_metrics import HostMetrics
 from penstock.platform.host.http_server import serve_http
@@ -66,7 +67,7 @@ def test_metrics_count_committed_batches(control: ObservedControl, registry: Col
     control.record_batch(build_batch(0))
     control.record_batch(build_batch(1))
     control.report_health(StreamHealth("s", StreamState.RUNNING, "", 0))
-    with serve_http(0, registry, lambda: control.stream_health) as port:
+    with serve_http(HostSettings(metrics_port=0), registry, lambda: control.stream_health) as port:
         samples = scrape(port)
     assert samples["penstock_batches_total", "data"] == 2
     assert samples["penstock_records_read_total", ""] == 20
@@ -89,7 +90,7 @@ def test_the_host_is_healthy_until_a_stream_fails(
 ) -> None:
     control.report_health(StreamHealth("s", StreamState.RUNNING, "", 0))
     control.report_health(StreamHealth("t", StreamState.DRAINED, "", 0))
-    with serve_http(0, registry, lambda: control.stream_health) as port:
+    with serve_http(HostSettings(metrics_port=0), registry, lambda: control.stream_health) as port:
         address = f"http://127.0.0.1:{port}/health"
         assert json.load(urllib.request.urlopen(address, timeout=5))["healthy"] is True
         control.report_health(StreamHealth("t", StreamState.RETRYING, "no such field", 1))

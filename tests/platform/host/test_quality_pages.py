@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from tests.browser import launch_chromium
 from tests.quality.expectations.test_table_checks import FAILED, MINUTE, NOON, build_result
 
+from penstock.engine.host_settings import HostSettings
 from penstock.platform.host.http_server import serve_http
 from penstock.platform.host.quality_pages import QUALITY_URL_PREFIX, file_url, quality_url
 from penstock.platform.settings import load_settings
@@ -55,7 +56,7 @@ def page() -> Iterator[Page]:
 def test_in_a_browser_plots_link_to_expectations_and_rows(folder: Path, page: Page) -> None:
     errors: list[str] = []
     page.on("console", lambda message: errors.append(message.text))
-    with serve_http(0, CollectorRegistry(), dict, folder) as port:
+    with serve_http(HostSettings(metrics_port=0), CollectorRegistry(), dict, folder) as port:
         page.goto(f"http://127.0.0.1:{port}{QUALITY_URL_PREFIX}{PLOTS}")
         line = page.locator("#rows polyline").bounding_box()
         frame = page.locator("#rows svg").bounding_box()
@@ -76,7 +77,7 @@ def test_in_a_browser_plots_link_to_expectations_and_rows(folder: Path, page: Pa
 
 @pytest.fixture
 def send_request(folder: Path) -> Iterator[HttpRequest]:
-    with serve_http(0, CollectorRegistry(), dict, folder) as port:
+    with serve_http(HostSettings(metrics_port=0), CollectorRegistry(), dict, folder) as port:
 
         def send(path: str, host: str = "127.0.0.1", method: str = "GET") -> tuple[int, str]:
             connection = HTTPConnection("127.0.0.1", port, timeout=5)
@@ -108,9 +109,10 @@ def test_no_other_file_is_served(send_request: HttpRequest, path: str) -> None:
 
 
 def test_foreign_host_names_and_other_methods_are_refused(send_request: HttpRequest) -> None:
-    assert send_request(f"{QUALITY_URL_PREFIX}{ROWS}", host="elsewhere.example")[0] == 404
-    assert send_request(f"{QUALITY_URL_PREFIX}{ROWS}", method="POST")[0] == 404
-    assert send_request("/health", host="elsewhere.example")[0] == 200
+    for path in (f"{QUALITY_URL_PREFIX}{ROWS}", "/health", "/metrics"):
+        assert send_request(path, host="elsewhere.example")[0] == 403
+        assert send_request(path, method="POST")[0] == 405
+    assert send_request("/live", host="elsewhere.example")[0] == 200
 
 
 def test_pages_are_linked_on_a_single_machine_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

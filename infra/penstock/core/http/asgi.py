@@ -21,7 +21,8 @@ def read_header(scope: Scope, name: bytes) -> list[str]:
 
 async def respond(send: Send, status: int, body: bytes, headers: Headers = TEXT) -> None:
     """Send a whole response."""
-    await send({"type": "http.response.start", "status": status, "headers": list(headers)})
+    all_headers = [*headers, (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": all_headers})
     await send({"type": "http.response.body", "body": body})
 
 

@@ -21,12 +21,12 @@ class PageGuard:
     """An ASGI application that answers 403 to foreign web pages, and passes all else on.
 
     `hosts` are the names by which browsers reach the server, beside localhost and literal addresses. A page cannot
-    take a literal address as its name, so that these need no list.
+    take a literal address as its name, so that these need no list. None allows any name, for a server with a token.
     """
 
-    def __init__(self, application: AsgiApplication, hosts: Iterable[str] = ()) -> None:
+    def __init__(self, application: AsgiApplication, hosts: Iterable[str] | None = ()) -> None:
         self._application = application
-        self._hosts = {LOOPBACK_NAME, *(host.lower() for host in hosts)}
+        self._hosts = None if hosts is None else {LOOPBACK_NAME, *(host.lower() for host in hosts)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse or pass on a request or a web socket."""
@@ -43,7 +43,7 @@ class PageGuard:
     def _check_host(self, scope: Scope) -> str | None:
         hosts = read_header(scope, b"host")
         name = _strip_port(hosts[0]) if len(hosts) == 1 else ""
-        if name in self._hosts or is_ip_address(name):
+        if name and (self._hosts is None or name in self._hosts or is_ip_address(name)):
             return None
         return f"Refused: {name!r} is not a name of this server. Use localhost or its address, or allow the name."
 

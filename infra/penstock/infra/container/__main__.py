@@ -15,6 +15,7 @@ from pathlib import Path
 from penstock.core.errors import PenstockError
 from penstock.infra.container.container_broker import prepare_container_broker
 from penstock.infra.container.errors import ContainerError
+from penstock.infra.container.page_check import ANSWER_TIMEOUT_S, check_page
 from penstock.infra.jars import ensure_jars
 from penstock.infra.java import find_java
 from penstock.infra.local.spark_cluster import find_spark_home
@@ -65,9 +66,12 @@ def exec_command(args: argparse.Namespace) -> None:
 
 
 def check_health(args: argparse.Namespace) -> None:
-    """End with 0 when something answers at the address, with 1 when nothing does."""
+    """End with 0 when something answers at the address, over HTTP with a 200, and with 1 otherwise."""
+    if args.address.startswith("http://"):
+        check_page(args.address)
+        return
     host, _, port = args.address.rpartition(":")
-    if not accepts_connections(host, int(port), 3):
+    if not accepts_connections(host, int(port), ANSWER_TIMEOUT_S):
         raise ContainerError(f"Nothing answers at {args.address}.")
 
 
@@ -115,7 +119,7 @@ def _build_parser() -> argparse.ArgumentParser:
     subparser.add_argument("command", nargs=argparse.REMAINDER, help="the command, with its arguments")
     subparser.set_defaults(do=exec_command)
     subparser = commands.add_parser("healthy", help=check_health.__doc__)
-    subparser.add_argument("address", help="host:port")
+    subparser.add_argument("address", help="host:port, or http://host:port/path")
     subparser.set_defaults(do=check_health)
     return parser
 

@@ -1,5 +1,6 @@
 """Schema registries: a local folder by default, or a Confluent-compatible server."""
 
+from penstock.core.secret import Secret
 from penstock.ingestion.registry.file_registry import FileRegistry
 from penstock.ingestion.registry.schema_registry import (
     RegisteredSchema,
@@ -23,7 +24,7 @@ __all__ = [
 ]
 
 
-def open_registry(location: str, login: str = "") -> SchemaRegistry:
+def open_registry(location: str, login: Secret | None = None) -> SchemaRegistry:
     """Return the registry at an `http(s)://` address, with an optional login (`user:password`), or in a folder."""
     from pathlib import Path
 

@@ -8,6 +8,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
+from penstock.core.secret import Secret
 from penstock.ingestion.contracts.schemas import Schema
 from penstock.ingestion.errors import RegistryError
 from penstock.ingestion.registry.schema_registry import RegisteredSchema
@@ -22,7 +23,7 @@ class HttpRegistry:
     With a `login` of the form `user:password`, each request uses HTTP basic authentication.
     """
 
-    def __init__(self, url: str, login: str = "") -> None:
+    def __init__(self, url: str, login: Secret | None = None) -> None:
         if not url.startswith(("http://", "https://")):
             raise RegistryError(
                 f"'{url}' is not the address of a schema registry. Start it with http:// or https://."
@@ -30,8 +31,8 @@ class HttpRegistry:
         self._url = url.rstrip("/")
         self._headers = {"Accept": _CONTENT_TYPE, "Content-Type": _CONTENT_TYPE}
         self._version_cache: dict[tuple[str, int], RegisteredSchema] = {}
-        if login:
-            self._headers["Authorization"] = f"Basic {b64encode(login.encode()).decode()}"
+        if login is not None:
+            self._headers["Authorization"] = f"Basic {b64encode(login.reveal().encode()).decode()}"
 
     def register(self, subject: str, schema: Schema) -> RegisteredSchema:
         """Add a version, or return the existing version with this schema."""

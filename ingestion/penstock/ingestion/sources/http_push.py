@@ -5,6 +5,8 @@
 | status | meaning |
 |---|---|
 | 200 | all records are in the ledger; `broken` maps the numbers of invalid lines, from 0, to the reason |
+| 401 | the request does not bear the token of the server; no record was accepted |
+| 403 | the request comes from a web page of another site; no record was accepted |
 | 408 | the body did not arrive in time; no record was accepted |
 | 413 | the body is larger than allowed; no record was accepted |
 | 429 | too many bytes wait for the broker; no record was accepted; retry after `Retry-After` |
@@ -13,16 +15,22 @@
 
 import asyncio
 import queue
-import threading
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import msgspec
-import uvicorn
 
-from penstock.ingestion.errors import IngestionError, SourceError
+from penstock.core.errors import HttpServerError
+from penstock.core.http.asgi import Receive, Scope, Send
+from penstock.core.http.bearer_token import BearerToken, TokenCheck, require_token_beyond_loopback
+from penstock.core.http.connections import ConnectionLimits
+from penstock.core.http.page_guard import PageGuard
+from penstock.core.http.server import HttpServer, TlsFiles
+from penstock.core.secret import read_secret
+from penstock.ingestion.errors import IngestionError, SourceError, SourceOptionsError
 from penstock.ingestion.producer.batch import SourceBatch, concat_batches
 from penstock.ingestion.producer.checker import RecordChecker
 from penstock.ingestion.sources.source import EMPTY_BATCH, OneShotSource, RecordSource
@@ -40,6 +48,7 @@ class PushLimits:
     max_pending_bytes: int = 67_108_864
     answer_timeout_s: float = 30.0
     body_timeout_s: float = 60.0
+    connections: ConnectionLimits = field(default_factory=ConnectionLimits)
 
 
 @dataclass(slots=True)
@@ -60,12 +69,29 @@ class HttpPushSource(OneShotSource, SourceKind):
     kind = "http"
     options = (
         SourceOption("address", "The address to serve or to connect to, host:port.", is_required=True),
+        SourceOption(
+            "token",
+            "Secret reference (a file, or env:NAME): the bearer token that requests must send. "
+            "An address that other machines reach needs one.",
+        ),
+        SourceOption("certificate", "PEM file of the certificate with its chain, for HTTPS.", parse=Path),
+        SourceOption("key", "PEM file of the key of the certificate.", parse=Path),
     )
     location = "address"
 
     def __init__(
-        self, host: str, port: int, checker: RecordChecker, limits: PushLimits | None = None
+        self,
+        host: str,
+        port: int,
+        checker: RecordChecker,
+        limits: PushLimits | None = None,
+        *,
+        token: BearerToken | None = None,
+        tls: TlsFiles | None = None,
     ) -> None:
+        require_token_beyond_loopback(
+            host, token, "HTTP push", "Name a secret that senders must bear with --token"
+        )
         self.description = "HTTP push"
         self._limits = limits or PushLimits()
         self._checker = checker
@@ -73,34 +99,38 @@ class HttpPushSource(OneShotSource, SourceKind):
         self._unanswered_requests: deque[_PushRequest] = deque()
         self._yielded_records = 0
         self._pending_bytes = 0
-        self._started = threading.Event()
-        config = uvicorn.Config(
-            self,
-            host=host,
-            port=port,
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            timeout_keep_alive=60,
+        # A page of another site does not know a token, whatever it calls this machine.
+        guarded = PageGuard(self._answer_request, () if token is None else None)
+        self._server = HttpServer(
+            guarded if token is None else TokenCheck(guarded, token),
+            host,
+            port,
+            name="http-push",
+            limits=self._limits.connections,
+            tls=tls,
         )
-        self._server = uvicorn.Server(config)
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = threading.Thread(target=self._run_server, name="http-push", daemon=True)
 
     @classmethod
     def open(cls, context: SourceContext) -> RecordSource:
-        """Return a server at the address."""
-        return cls(*context.parse_address(), context.record_format.checker)
+        """Return a server at the address, with the token and the certificate of the options."""
+        options = context.options
+        certificate, key = options.get("certificate"), options.get("key")
+        if (certificate is None) != (key is None):
+            raise SourceOptionsError("HTTPS needs both --certificate and --key. Give both, or neither.")
+        tls = TlsFiles(certificate, key) if certificate and key else None
+        return cls(
+            *context.parse_address(), context.record_format.checker, token=_read_token(options), tls=tls
+        )
 
     @property
     def port(self) -> int:
         """The port of the server, after `read` has started."""
-        return int(self._server.servers[0].sockets[0].getsockname()[1])
+        return self._server.port
 
     @property
     def is_serving(self) -> bool:
         """Whether the server accepts requests."""
-        return self._server.started
+        return self._server.is_serving
 
     @property
     def pending_bytes(self) -> int:
@@ -111,7 +141,7 @@ class HttpPushSource(OneShotSource, SourceKind):
         """Serve requests, and yield the records of all pending requests as one batch."""
         self._start_server()
         try:
-            while self._thread.is_alive():
+            while self._server.is_serving:
                 requests = self._drain_requests()
                 for request in requests:
                     self._yielded_records += len(request.batch)
@@ -126,12 +156,12 @@ class HttpPushSource(OneShotSource, SourceKind):
         answered = []
         while self._unanswered_requests and self._unanswered_requests[0].end_record <= records:
             answered.append(self._unanswered_requests.popleft())
-        if answered and self._loop is not None:
-            self._loop.call_soon_threadsafe(self._answer_requests, answered, True)
+        if answered:
+            self._server.call(lambda: self._answer_requests(answered, True))
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def _answer_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request, as an ASGI application."""
-        if scope["type"] != "http" or scope["method"] != "POST":
+        if scope["method"] != "POST":
             await _respond(send, 405, {"error": "use POST to send records"})
             return
         try:
@@ -181,7 +211,7 @@ class HttpPushSource(OneShotSource, SourceKind):
         return None
 
     async def _accept_body(self, scope: Any, body: bytes) -> tuple[int, dict[str, Any]]:
-        if self._server.should_exit:
+        if not self._server.is_serving:
             self._pending_bytes -= len(body)
             return 503, {"error": "stopping; send the records again"}
         is_ndjson = b"ndjson" in dict(scope["headers"]).get(b"content-type", b"")
@@ -220,34 +250,17 @@ class HttpPushSource(OneShotSource, SourceKind):
         return requests
 
     def _start_server(self) -> None:
-        self._thread.start()
-        while not self._server.started:
-            if not self._thread.is_alive():
-                raise SourceError(
-                    f"Cannot listen on {self._server.config.host}:{self._server.config.port}. "
-                    "Check whether the port is in use."
-                )
-            self._started.wait(0.01)
+        try:
+            self._server.start()
+        except HttpServerError as error:
+            raise SourceError(str(error)) from None
 
     def _stop_server(self) -> None:
         """Refuse the unanswered requests. Runs after the feed has waited for records in flight."""
-        self._server.should_exit = True
         unanswered = [*self._unanswered_requests, *self._drain_requests()]
         self._unanswered_requests.clear()
-        if self._loop is not None and self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._answer_requests, unanswered, False)
-        self._thread.join()
-
-    def _run_server(self) -> None:
-        async def serve() -> None:
-            self._loop = asyncio.get_running_loop()
-            await self._server.serve()
-
-        try:
-            asyncio.run(serve())
-        except SystemExit:
-            # uvicorn exits like this if it cannot listen; `_start_server` reports it.
-            return
+        self._server.call(lambda: self._answer_requests(unanswered, False))
+        self._server.stop()
 
     def _answer_requests(self, requests: list[_PushRequest], delivered: bool) -> None:
         """Set the answers in the thread of the server, and release the bytes."""
@@ -255,6 +268,13 @@ class HttpPushSource(OneShotSource, SourceKind):
             self._pending_bytes -= request.body_bytes
             if not request.answer.done():
                 request.answer.set_result(delivered)
+
+
+def _read_token(options: Mapping[str, Any]) -> BearerToken | None:
+    if not options.get("token"):
+        return None
+    description = "The token of HTTP push"
+    return BearerToken(read_secret(options["token"], description), description)
 
 
 class _BodyRefusedError(Exception):

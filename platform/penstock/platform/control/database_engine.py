@@ -97,7 +97,8 @@ def _set_password(
     _arguments: object,
     connect_arguments: dict[str, Any],
 ) -> None:
-    connect_arguments["password"] = read_secret(secret_reference, "The control store's password")
+    password = read_secret(secret_reference, "The control store's password")
+    connect_arguments["password"] = password.reveal()
 
 
 def _open_connection(

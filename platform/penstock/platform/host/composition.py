@@ -29,7 +29,6 @@ from penstock.platform.services.definition_files import definition_fingerprint
 from penstock.platform.services.schema_registry import open_writer_schemas
 from penstock.platform.services.stream_catalog import reload_plan
 from penstock.platform.settings import Settings
-from penstock.platform.settings.model import LOOPBACK
 from penstock.quality.quarantine.replayed_records import ReplayedRecords
 
 _LOAD_LOCK = threading.Lock()
@@ -66,7 +65,7 @@ def write_private_properties(settings: Settings) -> Path | None:
     secret = read_secret(settings.spark.secret, "The secret of Spark's master")
     properties = {
         "spark.authenticate": "true",
-        "spark.authenticate.secret": secret,
+        "spark.authenticate.secret": secret.reveal(),
         "spark.network.crypto.enabled": "true",
     }
     write_private_file(path, "".join(f"{name} {value}\n" for name, value in properties.items()))
@@ -86,7 +85,7 @@ def host_config(settings: Settings, metrics_port: int) -> HostConfig:
         spark_config(settings),
         settings.home / "streams",
         stream_config,
-        address=f"{LOOPBACK}:{metrics_port}",
+        address=f"{settings.host.reachable_metrics_address}:{metrics_port}",
     )
 
 
@@ -115,10 +114,10 @@ def run_host(settings: Settings) -> None:
     alerts = AlertDispatcher(settings.alerts.webhook)
     control = ObservedControl(store, HostMetrics(registry), stream_groups.report_batch, alerts)
     try:
-        metrics_port, pages = settings.host.metrics_port, quality_folder(settings)
+        pages = quality_folder(settings)
         broker, client = settings.kafka.bootstrap_servers, settings.kafka.client_config("host")
         with (
-            serve_http(metrics_port, registry, lambda: control.stream_health, pages) as port,
+            serve_http(settings.host, registry, lambda: control.stream_health, pages) as port,
             watch_lag(
                 broker,
                 client,

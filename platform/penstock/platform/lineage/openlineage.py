@@ -92,7 +92,7 @@ def create_client(settings: LineageSettings) -> "OpenLineageClient":
     config = HttpConfig(url=settings.to)
     if settings.key:
         key = read_secret(settings.key, "The API key of the OpenLineage receiver")
-        config = HttpConfig(url=settings.to, auth=ApiKeyTokenProvider({"apiKey": key}))
+        config = HttpConfig(url=settings.to, auth=ApiKeyTokenProvider({"apiKey": key.reveal()}))
     return OpenLineageClient(transport=HttpTransport(config))
 
 

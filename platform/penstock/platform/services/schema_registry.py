@@ -8,7 +8,7 @@ from penstock.platform.settings import Settings
 def open_schema_registry(settings: Settings) -> SchemaRegistry:
     """Return the registry client. A configured login is read now and kept only in the client."""
     login_reference = settings.kafka.registry_login
-    login = read_secret(login_reference, "The login of the schema registry") if login_reference else ""
+    login = read_secret(login_reference, "The login of the schema registry") if login_reference else None
     return open_registry(settings.registry_location, login)
 
 

@@ -75,7 +75,9 @@ def host_program(settings: Settings) -> Program:
         start_order=HOST_START_ORDER,
         stop_seconds=8.0,
         waits_for=_broker_address(settings),
-        answers_at=(LOOPBACK, settings.host_metrics_port) if settings.host_metrics_port else None,
+        answers_at=(settings.host.local_metrics_address, settings.host_metrics_port)
+        if settings.host_metrics_port
+        else None,
         reports_ready=True,
     )
 

@@ -26,7 +26,7 @@ variables {
   services = {
     host = {
       image          = "host", command = ["host"], cpu = 1024, memory_mb = 4096
-      home           = "/var/lib/penstock", answers_at = "127.0.0.1:9464", stop_seconds = 120
+      home           = "/var/lib/penstock", answers_at = "http://127.0.0.1:9464/live", stop_seconds = 120
       log_group      = "/acme/host", group_id = "sg-host"
       task_role_arn  = "arn:aws:iam::123456789012:role/acme-host"
       start_role_arn = "arn:aws:iam::123456789012:role/acme-start-host"
