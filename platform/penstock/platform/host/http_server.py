@@ -84,7 +84,7 @@ def build_application(
 
 
 class _HostPages:
-    """Answers each path, whoever asks."""
+    """Answers each path for every caller."""
 
     def __init__(self, registry: CollectorRegistry, read_health: HealthReader, pages: Path | None) -> None:
         self._metrics = cast("AsgiApplication", make_asgi_app(registry))
