@@ -133,6 +133,12 @@ class TranscriptError(PipelineError):
     exit_code = 2
 
 
+class PipelineTestError(PipelineError):
+    """A test of a pipeline gives something that cannot be used."""
+
+    exit_code = 2
+
+
 class UnsupportedCaseError(TranscriptError):
     """A valid case that needs what the engine does not have; it counts as a difference."""
 

@@ -14,7 +14,10 @@ from penstock.engine.plan.stages import Plan
 from penstock.engine.storage.file_access import open_delta_table
 
 MICROSECONDS_PER_MS = 1_000
-TIME_COLUMNS = ("window_start", "window_end", "event_time", "watermark", "batch_clock")
+TIME_COLUMNS = (
+    *("window_start", "window_end", "replaced_by_start", "replaced_by_end"),
+    *("event_time", "watermark", "batch_clock"),
+)
 TableRow = Mapping[str, Any]
 
 
@@ -42,17 +45,22 @@ class ScriptTables:
 
     def build_late_row(self, row: TableRow) -> LateRow:
         """Return a row of the late table."""
-        return LateRow(
-            address=(self._source, row["partition"], row["offset"]),
-            key=tuple(row[name] for name in self._key),
-            time=int(to_instant(row["event_time"], 0)),
-            start=to_instant(row["window_start"], -inf),
-            end=to_instant(row["window_end"], inf),
-            reason=row["reason"],
-            watermark=to_instant(row["watermark"], inf),
-            missed_by=row["missed_by_ms"],
-            batch=row["batch_id"],
-        )
+        return late_row_from_row(row, self._source, self._key)
+
+
+def late_row_from_row(row: TableRow, source: str, key: Iterable[str]) -> LateRow:
+    """Return a row of a late table, with the given key columns."""
+    return LateRow(
+        address=(source, row["partition"], row["offset"]),
+        key=tuple(row[name] for name in key),
+        time=int(to_instant(row["event_time"], 0)),
+        start=to_instant(row["window_start"], -inf),
+        end=to_instant(row["window_end"], inf),
+        reason=row["reason"],
+        watermark=to_instant(row["watermark"], inf),
+        missed_by=row["missed_by_ms"],
+        batch=row["batch_id"],
+    )
 
 
 def pane_from_row(row: TableRow, key: Iterable[str], columns: Iterable[str]) -> Pane:
