@@ -80,6 +80,12 @@ class UnknownOriginError(PlatformError):
     exit_code = 2
 
 
+class TrialInputError(PlatformError):
+    """There is no input for a trial of a pipeline."""
+
+    exit_code = 2
+
+
 class RunNameError(PlatformError):
     """The name of a run or replay is invalid, or already has results."""
 

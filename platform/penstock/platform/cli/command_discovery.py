@@ -1,6 +1,7 @@
 """Finds the commands. Each module of `cli.commands` defines the command of its name, and its section of help."""
 
 from importlib import import_module
+from keyword import iskeyword
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import Literal, get_args
@@ -20,7 +21,7 @@ class DiscoveredGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, sorted."""
-        return sorted(module.name for module in iter_modules(commands.__path__))
+        return sorted(module.name.rstrip("_") for module in iter_modules(commands.__path__))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command with that name."""
@@ -52,4 +53,5 @@ class DiscoveredGroup(click.Group):
 
 
 def _load_module(name: str) -> ModuleType:
-    return import_module(f"{commands.__name__}.{name}")
+    """Import the module of a command; one with a keyword of Python as its name ends with an underscore."""
+    return import_module(f"{commands.__name__}.{name}{'_' if iskeyword(name) else ''}")

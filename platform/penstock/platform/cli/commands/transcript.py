@@ -15,7 +15,8 @@ from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.output import format_examples, print_json_line
 
 if TYPE_CHECKING:
-    from penstock.conformance import CaseVerdict, ConformanceEngine, LocatedCase
+    from penstock.conformance import CaseVerdict, LocatedCase
+    from penstock.testing import BackendName
 
 SECTION: Section = "Pipelines"
 
@@ -26,11 +27,15 @@ SECTION: Section = "Pipelines"
     epilog=format_examples("penstock transcript run cases.json"),
 )
 def command() -> None:
-    """Run conformance cases, which define the expected panes and late records for an input."""
+    """Run cases: input records, and the panes and late records that are expected.
+
+    A case defines its own window and triggers, or names one of your pipelines.
+    """
 
 
 EXAMPLES = format_examples(
     "penstock transcript run cases.json",
+    "penstock transcript run my_pipeline_cases.yaml --engine reference",
     "penstock transcript run cases.json --engine reference --id one --json",
 )
 
@@ -48,7 +53,7 @@ EXAMPLES = format_examples(
 )
 @click.option("--id", "ids", multiple=True, metavar="ID", help="Only this case; repeatable.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines, on a terminal too.")
-def run(files: tuple[Path, ...], engine: str, ids: tuple[str, ...], as_json: bool) -> int:
+def run(files: tuple[Path, ...], engine: "BackendName", ids: tuple[str, ...], as_json: bool) -> int:
     """Run cases and report for each whether the result is as expected. The exit code is 1 if a case differs.
 
     A malformed file or case is reported after all other cases have run; then the exit code is 2.
@@ -56,16 +61,14 @@ def run(files: tuple[Path, ...], engine: str, ids: tuple[str, ...], as_json: boo
     With Spark, each case runs as a stream: Spark reads the records, the batches update the state, and the panes
     are read back from Delta tables.
     """
-    from penstock.conformance import find_cases, report_verdicts, run_cases
+    from penstock.conformance import find_cases, report_verdicts
+    from penstock.platform.services.case_runs import run_located_cases
 
     located_cases = find_cases(files, ids)
     print_verdict = _print_verdict_json if as_json or not sys.stdout.isatty() else _print_verdict
     malformed: list[str] = []
-    with (
-        _show_progress(len(located_cases)) as report_progress,
-        _open_engine(engine, report_progress) as selected_engine,
-    ):
-        verdicts = run_cases([case.node for case in located_cases], selected_engine)
+    with _show_progress(len(located_cases)) as report_progress:
+        verdicts = run_located_cases(current_settings(), located_cases, engine, report_progress)
         all_passed = report_verdicts(
             _report_count(
                 _collect_malformed(verdicts, located_cases, malformed), report_progress, len(located_cases)
@@ -75,20 +78,6 @@ def run(files: tuple[Path, ...], engine: str, ids: tuple[str, ...], as_json: boo
     for message in malformed:
         click.secho(f"penstock: {message}", fg="red", err=True)
     return 2 if malformed else 0 if all_passed else 1
-
-
-@contextmanager
-def _open_engine(name: str, report_progress: ProgressReporter) -> "Iterator[ConformanceEngine]":
-    from penstock.conformance import ReferenceEngine
-
-    if name == "reference":
-        yield ReferenceEngine()
-        return
-    from penstock.conformance.on_spark import SparkEngine
-    from penstock.platform.services.command_spark import open_command_spark
-
-    with open_command_spark(current_settings(), "transcripts", report_progress) as session:
-        yield SparkEngine(session)
 
 
 def _collect_malformed(
