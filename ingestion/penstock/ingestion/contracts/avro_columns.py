@@ -42,21 +42,31 @@ class AvroColumnScan:
         """Which records are complete, have the right types, and are valid UTF-8."""
         return self._valid
 
-    def key_texts(self, field: ContractField) -> list[bytes]:
-        """Return a required field as Kafka key text; the text of an invalid record is empty."""
+    def key_texts(self, field: ContractField) -> list[bytes] | None:
+        """Return a required field as Kafka key text; the text of an invalid record is empty.
+
+        None if only the decoder knows the texts of this type.
+        """
         if field.name in self._spans_by_field:
             starts, ends = (column.tolist() for column in self._spans_by_field[field.name])
             joined = self._bytes.tobytes()
             return [joined[start:end] for start, end in zip(starts, ends, strict=True)]
+        if field.name not in self._integers_by_field:
+            return None
         return [str(value).encode() for value in self._integers_by_field[field.name].tolist()]
 
     def _scan_field(self, field: ContractField) -> None:
         rows = np.arange(len(self._ends))
         if not field.required:
-            branch = self._scan_varint(rows)
-            self._mark_invalid(rows[(branch != 0) & (branch != 1)])
-            rows = rows[branch == 1]
+            rows = self.scan_union_branch(rows)
         field.parsed_type.scan_avro(self, rows, field.name if field.required else None)
+
+    def scan_union_branch(self, rows: RowIndexes) -> RowIndexes:
+        """Scan the branch of a union with null; return the rows whose value is not null."""
+        branch = self._scan_varint(rows)
+        self._mark_invalid(rows[(branch != 0) & (branch != 1)])
+        present_rows: RowIndexes = rows[branch == 1]
+        return present_rows
 
     def scan_boolean(self, rows: RowIndexes) -> None:
         """Scan a byte that is 0 or 1."""
@@ -92,6 +102,10 @@ class AvroColumnScan:
     def leave_to_decoder(self, rows: RowIndexes) -> None:
         """Mark rows as invalid here, so that the decoder has the last word."""
         self._mark_invalid(rows)
+
+    def scan_bytes(self, rows: RowIndexes) -> None:
+        """Scan a length and that many bytes."""
+        self.skip_bytes(rows, self._scan_varint(rows))
 
     def scan_blocks(self, rows: RowIndexes, scan_item: Callable[[RowIndexes], None]) -> None:
         """Scan blocks of items up to the empty block that ends them; `scan_item` scans one item of each row."""

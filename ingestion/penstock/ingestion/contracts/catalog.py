@@ -137,8 +137,13 @@ def _parse_field(node: object) -> ContractField:
     values = _require_mapping(node, "A field", _FIELD_KEYS)
     if missing := sorted(_REQUIRED_FIELD_KEYS - values.keys()):
         raise ContractError(f"Field {values.get('name', values)!r} has no '{missing[0]}'. Add it.")
+    members = tuple(_parse_field(item) for item in values.get("fields", ()))
     kept = {name: value for name, value in values.items() if name not in TYPE_KEYS}
-    return ContractField(**{**kept, "type": compose_type(values)})
+    # Lineage and erasure know top-level fields: a struct with a personal member is personal.
+    personal = values.get("personal", False) or any(member.personal for member in members)
+    return ContractField(
+        **{**kept, "type": compose_type(values, members), "personal": personal, "members": members}
+    )
 
 
 def _parse_layout(node: object, base: TopicLayout) -> TopicLayout:

@@ -15,7 +15,8 @@ class ContractField:
     """One field of a record. A field that is not `required` may be absent or null.
 
     `personal` marks personal data: data about a person, alone or combined with other data. Schemas do not contain
-    it, and comparison of fields ignores it.
+    it, and comparison of fields ignores it. `members` documents the members of a struct that is
+    declared as a list of fields; `type` has their names and types as well.
     """
 
     name: str
@@ -23,6 +24,7 @@ class ContractField:
     doc: str
     required: bool = True
     personal: bool = field(default=False, compare=False)
+    members: "tuple[ContractField, ...]" = field(default=(), compare=False)
 
     @property
     def parsed_type(self) -> FieldType:

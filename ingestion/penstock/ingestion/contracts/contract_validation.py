@@ -39,6 +39,8 @@ def _find_problems(contract: "Contract") -> Iterator[str]:
     if not 1 <= contract.max_bytes <= _MAX_RECORD_BYTES:
         yield f"has max_bytes {contract.max_bytes}. Use a number from 1 to {_MAX_RECORD_BYTES}"
     yield from _find_field_problems(contract.fields)
+    if contract.encoding == "avro":
+        yield from _find_avro_problems(contract.fields)
     yield from _find_role_problems(contract)
     for section, layout in (("layout", contract.layout), *contract.environments):
         yield from (
@@ -64,6 +66,14 @@ def _find_field_problems(fields: "tuple[ContractField, ...]") -> Iterator[str]:
                 "and do not use a Python keyword"
             )
         parse_type(field.type)
+
+
+def _find_avro_problems(fields: "tuple[ContractField, ...]") -> Iterator[str]:
+    for field in fields:
+        try:
+            field.parsed_type.to_avro_type(field.name)
+        except ContractError as error:
+            yield f"has the field '{field.name}' of type {field.type}: {str(error).rstrip('.')}"
 
 
 def _find_role_problems(contract: "Contract") -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Renders the catalog as Markdown; `python -m penstock.ingestion.contracts.describe` regenerates the page."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from penstock.ingestion.contracts.catalog import CATALOG_FOLDER, load_contracts
 from penstock.ingestion.contracts.contract import Contract, ContractField
@@ -24,7 +24,7 @@ def describe_contract(contract: Contract) -> str:
         f"{contract.encoding}, {contract.compatibility}",
         *([f"owner: {contract.owner}"] if contract.owner else []),
     ]
-    rows = "\n".join(map(_format_field_row, contract.fields))
+    rows = "\n".join(row for item in contract.fields for row in _format_field_rows(item))
     table_header = "| field | type | required | meaning |\n|---|---|---|---|"
     return f"## {contract.topic}\n{contract.doc} {'; '.join(facts)}.\n\n{table_header}\n{rows}\n"
 
@@ -34,9 +34,14 @@ def render_page(catalog: Iterable[Contract]) -> str:
     return "\n".join([_PAGE_HEADER, *map(describe_contract, catalog)])
 
 
-def _format_field_row(item: ContractField) -> str:
+def _format_field_rows(item: ContractField, parent: str = "") -> Iterator[str]:
+    """Yield the row of a field, and those of its members."""
+    name = f"{parent}{item.name}"
     meaning = f"{item.doc} *Personal.*" if item.personal else item.doc
-    return f"| `{item.name}` | {item.type} | {'yes' if item.required else 'no'} | {meaning} |"
+    type_text = item.parsed_type.keyword if item.members else item.type
+    yield f"| `{name}` | {type_text} | {'yes' if item.required else 'no'} | {meaning} |"
+    for member in item.members:
+        yield from _format_field_rows(member, f"{name}.")
 
 
 if __name__ == "__main__":

@@ -95,4 +95,8 @@ def _parse_avro_field(item: Schema) -> ContractField:
 
 def _to_json_type(item: ContractField) -> Schema:
     schema = item.parsed_type.json_schema
-    return schema if item.required else {**schema, "type": [schema["type"], "null"]}
+    if item.required:
+        return schema
+    names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    symbols = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+    return {**schema, "type": [*names, "null"], **symbols}

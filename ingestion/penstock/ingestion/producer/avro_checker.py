@@ -75,6 +75,8 @@ class AvroChecker:
         key_field = next((field for field in fields if field.name == self._contract.key), None)
         if key_field is not None:
             key_texts = columns.key_texts(key_field)
+            if key_texts is None:
+                return list(indexes)
             if selected is values:
                 keys[:] = key_texts
             else:

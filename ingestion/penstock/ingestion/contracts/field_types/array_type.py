@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from penstock.ingestion.contracts.contract_modes import RecordEncoding
 from penstock.ingestion.contracts.field_types.field_type import FieldType, JsonSchema, ParseType
+from penstock.ingestion.contracts.field_types.json_cells import parse_json_cell
 from penstock.ingestion.errors import ContractError
 
 if TYPE_CHECKING:
@@ -59,6 +60,10 @@ class ArrayType(FieldType):
     def json_converter(self) -> Callable[[Any], Any] | None:
         """A function that converts each item."""
         return _map_items(self.item_type.json_converter)
+
+    def normalize_row_value(self, value: Any) -> Any:
+        """Return the array in a cell with JSON."""
+        return parse_json_cell(value)
 
     def is_finite(self, value: Any) -> bool:
         """Return whether all items are finite."""
