@@ -49,7 +49,7 @@ class InvalidRecordError(IngestionError):
     """A record breaks its contract. `reason` is the code to count by, `detail` says where."""
 
     def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(f"{reason}: {detail}")
+        super().__init__(f"{reason} ({detail})" if detail else reason)
         self.reason = reason
         self.detail = detail
 

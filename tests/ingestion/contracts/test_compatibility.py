@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterator
+from typing import get_args
 
 import fastavro
 from hypothesis import given
@@ -14,6 +15,7 @@ from penstock.ingestion.contracts import (
     json_codec,
 )
 from penstock.ingestion.contracts.compatibility import find_violations
+from penstock.ingestion.contracts.contract_modes import UnknownFieldPolicy
 from penstock.ingestion.contracts.schemas import to_avro_schema
 from penstock.ingestion.errors import InvalidRecordError
 
@@ -73,10 +75,13 @@ EXTREME_FIELD_LISTS = st.lists(
 def test_compatible_contracts_are_those_whose_json_is_accepted(
     old: tuple[ContractField, ...], new: tuple[ContractField, ...]
 ):
-    reader = json_codec(Contract("t", "T.", new))
-    readable = all(accepts_record(reader, record) for record in make_extreme_records(old))
-    assert (find_violations(old, new, "backward", "json") == ()) == readable
-    assert (find_violations(new, old, "forward", "json") == ()) == readable
+    for policy in get_args(UnknownFieldPolicy):
+        reader, refuses = json_codec(Contract("t", "T.", new, unknown_fields=policy)), policy == "refuse"
+        readable = all(accepts_record(reader, record) for record in make_extreme_records(old))
+        backward = find_violations(old, new, "backward", "json", new_refuses_unknown=refuses)
+        assert (backward == ()) == readable
+        forward = find_violations(new, old, "forward", "json", old_refuses_unknown=refuses)
+        assert (forward == ()) == readable
 
 
 def make_extreme_records(fields: tuple[ContractField, ...]) -> Iterator[bytes]:

@@ -53,7 +53,7 @@ def test_json_too_large_as_avro_is_invalid(tmp_path: Path):
     checker = create_record_format(small, FileRegistry(tmp_path)).checker
     record = {"text": "t", "deep": [], "yes": True, "at": 1}
     checked = checker.check(SourceBatch([json.dumps(record | {"n": [0] * n}).encode() for n in (100, 200)]))
-    assert {index: error.reason for index, error in checked.invalid.items()} == {1: "too large"}
+    assert {index: error.reason for index, error in checked.invalid.items()} == {1: "too_large"}
 
 
 def test_the_size_of_avro_includes_its_key():
@@ -65,7 +65,7 @@ def test_the_size_of_avro_includes_its_key():
     from penstock.ingestion.producer.avro_checker import AvroChecker
 
     checked = AvroChecker(make_codec(small)).check(SourceBatch(encoded, is_encoded=True))
-    assert {index: error.reason for index, error in checked.invalid.items()} == {1: "too large"}
+    assert {index: error.reason for index, error in checked.invalid.items()} == {1: "too_large"}
     assert checked.keys == [b"k" * 480, None]
 
 
@@ -74,12 +74,12 @@ def test_the_size_of_avro_includes_its_key():
     [
         (lambda value: value[:-1], "malformed"),
         (lambda value: value + b"\0", "malformed"),
-        (lambda value: b"\1" + value[1:], "wrong schema"),
-        (lambda value: b"\0\0\0\0\7" + value[5:], "wrong schema"),
-        (lambda _value: b"", "wrong schema"),
-        (lambda value: value.replace(b"device-", b"\xff\xfevice-"), "invalid utf-8"),
+        (lambda value: b"\1" + value[1:], "wrong_schema"),
+        (lambda value: b"\0\0\0\0\7" + value[5:], "wrong_schema"),
+        (lambda _value: b"", "wrong_schema"),
+        (lambda value: value.replace(b"device-", b"\xff\xfevice-"), "invalid_utf8:device"),
         (lambda value: value[:5] + b"\xff" * 20, "malformed"),
-        (lambda value: value + b"x" * 10_000_000, "too large"),
+        (lambda value: value + b"x" * 10_000_000, "too_large"),
     ],
 )
 def test_invalid_avro_has_its_reason(damage, reason: str):

@@ -49,7 +49,7 @@ def test_a_line_that_is_not_utf_8_keeps_its_bytes(tmp_path: Path):
     path = tmp_path / "book.txt"
     path.write_bytes(b"good\n\xff\xfe\n")
     (batch,) = open_test_source("text", path, LINES_CONTRACT).read(None)
-    assert {number: error.reason for number, error in batch.invalid.items()} == {1: "invalid utf-8"}
+    assert {number: error.reason for number, error in batch.invalid.items()} == {1: "invalid_utf8"}
     assert batch.values[1] == b"\xff\xfe"
 
 
@@ -67,10 +67,10 @@ def test_an_invalid_csv_row_keeps_its_bytes_and_reason(tmp_path: Path):
     )
     (batch,) = open_test_source("csv", path).read(None)
     assert {index: error.reason for index, error in batch.invalid.items()} == {
-        1: "wrong type",
+        1: "wrong_type:at",
         2: "malformed",
-        3: "invalid utf-8",
-        4: "wrong type",
+        3: "invalid_utf8:device",
+        4: "wrong_type:at",
         5: "malformed",
     }
     assert batch.values[3] == b"d,\xff,s,1,2\r\n"
@@ -88,9 +88,12 @@ def test_nan_is_null_in_an_optional_field_and_invalid_in_a_required_one(tmp_path
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "file")
     (batch,) = open_test_source("parquet", tmp_path / "file", NUMBERS_CONTRACT).read(None)
     assert json.loads(batch.values[0]) == {"must": 1.5, "many": [1.0, 2.0]}
-    assert {index: error.reason for index, error in batch.invalid.items()} == dict.fromkeys(
-        range(1, 5), "wrong type"
-    )
+    assert {index: error.reason for index, error in batch.invalid.items()} == {
+        1: "out_of_range:must",
+        2: "out_of_range:must",
+        3: "out_of_range:may",
+        4: "out_of_range:many",
+    }
     (tmp_path / "csv").write_text("must,may\n1,\nnan,1\n1,inf\n2,NaN\n")
     (batch,) = open_test_source("csv", tmp_path / "csv", NUMBERS_CONTRACT).read(None)
     assert sorted(batch.invalid) == [1, 2]
@@ -125,7 +128,7 @@ def test_a_parquet_date_is_the_start_of_its_day(tmp_path: Path):
 def test_a_row_too_large_with_its_key_is_invalid(tmp_path: Path):
     rows = [SENSOR_ROWS[0] | {"device": "d" * size} for size in (400_000, 500_000)]
     (batch,) = open_test_source("csv", write_csv(tmp_path / "file", rows)).read(None)
-    assert {index: error.reason for index, error in batch.invalid.items()} == {1: "too large"}
+    assert {index: error.reason for index, error in batch.invalid.items()} == {1: "too_large"}
 
 
 def test_a_line_longer_than_any_record_is_truncated(tmp_path: Path):
@@ -156,4 +159,4 @@ def test_an_access_log_becomes_records(tmp_path: Path):
     assert first.at + 1_000 == second.at == 1_760_129_737_000
     assert (second.user, second.bytes, second.protocol) == (None, None, "HTTP/1.0")
     assert {index: error.reason for index, error in batch.invalid.items()} == {2: "malformed", 3: "malformed"}
-    assert parse_access_log_line(b"\xff").reason == "invalid utf-8"
+    assert parse_access_log_line(b"\xff").reason == "invalid_utf8"

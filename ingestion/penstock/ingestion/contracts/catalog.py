@@ -43,7 +43,7 @@ _SCALAR_KEYS = {
     "id": _OPTIONAL_TEXT,
     "encoding": str,
 }
-_SCALAR_KEYS |= {"compatibility": str, "max_bytes": int, "owner": _OPTIONAL_TEXT}
+_SCALAR_KEYS |= {"compatibility": str, "max_bytes": int, "owner": _OPTIONAL_TEXT, "unknown_fields": str}
 _CONTRACT_KEYS = {
     **_SCALAR_KEYS,
     "max_out_of_orderness": str,

@@ -3,7 +3,7 @@
 *Backward*: the new contract reads records of the old one. *Forward*: the old contract reads records of the new one.
 *Full*: both. The rules are those of the readers. The Avro reader fills a missing field only if the field is
 optional, ignores unknown fields, and reads a narrower number as a wider one. The JSON reader refuses unknown
-fields, and reads a number type if every value of it is in the range of its own type.
+fields if its contract says so, and reads a number type if every value of it is in the range of its own type.
 """
 
 from collections.abc import Sequence
@@ -33,13 +33,14 @@ class _CompatibilityCheck:
     readers: str
     records: str
     encoding: RecordEncoding
+    refuses_unknown: bool
 
     def find_violations(
         self, reader: Sequence[ContractField], writer: Sequence[ContractField]
     ) -> list[CompatibilityViolation]:
         written_fields = {field.name: field for field in writer}
         candidates = [self._check_field(field, written_fields.get(field.name)) for field in reader]
-        if self.encoding == "json":
+        if self.refuses_unknown:
             reader_names = {field.name for field in reader}
             reason = f"{self.readers} refuse it as unknown, but {self.records} may have it"
             candidates += [
@@ -71,17 +72,31 @@ def find_violations(
     new: Sequence[ContractField],
     rule: CompatibilityMode,
     encoding: RecordEncoding = "avro",
+    *,
+    old_refuses_unknown: bool = False,
+    new_refuses_unknown: bool = False,
 ) -> tuple[CompatibilityViolation, ...]:
-    """Return what a change from the old to the new fields breaks; an empty result means that it is compatible."""
+    """Return what a change from the old to the new fields breaks; an empty result means that it is compatible.
+
+    `old_refuses_unknown` and `new_refuses_unknown` say whether readers of that contract refuse unknown fields.
+    """
     collected: list[CompatibilityViolation] = []
     if rule in ("backward", "full"):
         backward = _CompatibilityCheck(
-            "backward compatibility", "readers of the new contract", "existing records", encoding
+            "backward compatibility",
+            "readers of the new contract",
+            "existing records",
+            encoding,
+            new_refuses_unknown,
         )
         collected += backward.find_violations(new, old)
     if rule in ("forward", "full"):
         forward = _CompatibilityCheck(
-            "forward compatibility", "readers of the old contract", "new records", encoding
+            "forward compatibility",
+            "readers of the old contract",
+            "new records",
+            encoding,
+            old_refuses_unknown,
         )
         collected += forward.find_violations(old, new)
     return tuple(collected)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from penstock.core.names import suggest_name
-from penstock.ingestion.contracts.contract_modes import CompatibilityMode, RecordEncoding
+from penstock.ingestion.contracts.contract_modes import CompatibilityMode, RecordEncoding, UnknownFieldPolicy
 from penstock.ingestion.contracts.contract_validation import validate_contract
 from penstock.ingestion.contracts.field_types.field_type import FieldType
 from penstock.ingestion.contracts.field_types.type_discovery import parse_type
@@ -49,7 +49,8 @@ class Contract:
 
     `key` names the field whose text is the Kafka key, `event_time` the timestamp that windows use, and `id` the
     field that identifies duplicates. `max_out_of_orderness_ms` is how far a record may be behind the newest one
-    before it is late. `owner` is the contact: an email address, or `team:` and a name.
+    before it is late. `owner` is the contact: an email address, or `team:` and a name. `unknown_fields` decides
+    about fields that are not declared here.
     """
 
     topic: str
@@ -65,6 +66,7 @@ class Contract:
     layout: TopicLayout = field(default_factory=TopicLayout)
     environments: tuple[tuple[str, TopicLayout], ...] = ()
     owner: str | None = None
+    unknown_fields: UnknownFieldPolicy = "ignore"
 
     def __post_init__(self) -> None:
         validate_contract(self)

@@ -5,7 +5,12 @@ from collections.abc import Iterator
 from keyword import iskeyword
 from typing import TYPE_CHECKING, get_args
 
-from penstock.ingestion.contracts.contract_modes import CompatibilityMode, RecordEncoding
+from penstock.ingestion.contracts.contract_modes import (
+    UNKNOWN_FIELDS_COLUMN,
+    CompatibilityMode,
+    RecordEncoding,
+    UnknownFieldPolicy,
+)
 from penstock.ingestion.contracts.field_types.type_discovery import parse_type
 from penstock.ingestion.errors import ContractError
 
@@ -33,6 +38,7 @@ def _find_problems(contract: "Contract") -> Iterator[str]:
     for role, allowed in (
         ("encoding", get_args(RecordEncoding)),
         ("compatibility", get_args(CompatibilityMode)),
+        ("unknown_fields", get_args(UnknownFieldPolicy)),
     ):
         if (value := getattr(contract, role)) not in allowed:
             yield f"has an unknown {role} '{value}'. Use one of {', '.join(allowed)}"
@@ -42,6 +48,7 @@ def _find_problems(contract: "Contract") -> Iterator[str]:
     if contract.encoding == "avro":
         yield from _find_avro_problems(contract.fields)
     yield from _find_role_problems(contract)
+    yield from _find_unknown_field_problems(contract)
     for section, layout in (("layout", contract.layout), *contract.environments):
         yield from (
             f"has in '{section}' {problem}" for problem in _find_layout_problems(layout, contract.key)
@@ -91,6 +98,18 @@ def _find_role_problems(contract: "Contract") -> Iterator[str]:
             yield f"has the optional field '{name}' as {role}. Make the field required"
         if not fields[name].parsed_type.is_scalar:
             yield f"has the {fields[name].parsed_type.keyword} '{name}' as {role}. Use a scalar field"
+
+
+def _find_unknown_field_problems(contract: "Contract") -> Iterator[str]:
+    if contract.unknown_fields != "keep":
+        return
+    if contract.encoding == "avro":
+        yield "keeps unknown fields, which a record in Avro cannot hold. Set unknown_fields to ignore or refuse"
+    if any(field.name == UNKNOWN_FIELDS_COLUMN for field in contract.fields):
+        yield (
+            f"has the field '{UNKNOWN_FIELDS_COLUMN}', which is the column of unknown fields. "
+            "Rename the field, or set unknown_fields to ignore or refuse"
+        )
 
 
 def _find_layout_problems(layout: "TopicLayout", key: str | None) -> Iterator[str]:

@@ -35,6 +35,11 @@ def parse_schema_fields(schema: Schema) -> tuple[ContractField, ...]:
     )
 
 
+def refuses_unknown_fields(schema: Schema) -> bool:
+    """Return whether a schema refuses fields that it does not declare. An Avro reader ignores them."""
+    return schema.get("additionalProperties") is False
+
+
 def to_avro_schema(contract: Contract) -> Schema:
     """Return the Avro schema of a contract. An optional field is a union with null."""
     record_name = avro_record_name(contract.topic)
@@ -65,7 +70,7 @@ def without_logical_types(schema: Any) -> Any:
 
 
 def to_json_schema(contract: Contract) -> Schema:
-    """Return the JSON Schema of a contract. It refuses unknown fields."""
+    """Return the JSON Schema of a contract. It allows unknown fields unless the contract refuses them."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": contract.topic,
@@ -75,7 +80,7 @@ def to_json_schema(contract: Contract) -> Schema:
             item.name: {**_to_json_type(item), "description": item.doc} for item in contract.fields
         },
         "required": [item.name for item in contract.fields if item.required],
-        "additionalProperties": False,
+        "additionalProperties": contract.unknown_fields != "refuse",
     }
 
 

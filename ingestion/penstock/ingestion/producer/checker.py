@@ -7,6 +7,8 @@ from typing import Any, Protocol
 import msgspec
 
 from penstock.ingestion.contracts import Contract, json_codec
+from penstock.ingestion.contracts.invalid_reasons import describe_size
+from penstock.ingestion.contracts.record_judge import DECODE_ERRORS
 from penstock.ingestion.errors import InvalidRecordError
 from penstock.ingestion.producer.batch import SourceBatch
 
@@ -35,21 +37,32 @@ class JsonChecker:
             return batch
         keys: list[bytes | None] = []
         invalid: dict[int, InvalidRecordError] = {}
-        decode: Callable[[bytes], msgspec.Struct] = self._codec.decode
+        decode: Callable[[bytes], msgspec.Struct] = self._codec.judge.decode_valid
         find_key: Callable[[msgspec.Struct], bytes | None] = self._find_key
         must_check_size = max(map(len, batch.values), default=0) > self._size_limit.safe_value_bytes
-        if not must_check_size:
-            decode = self._codec.decode_any_size
+        if must_check_size:
+            decode = self._codec.decode
         for index, value in enumerate(batch.values):
             try:
                 key = find_key(decode(value))
                 if must_check_size:
                     self._size_limit.check(key, value)
                 keys.append(key)
-            except (InvalidRecordError, *self._codec.decode_errors) as error:
-                keys.append(None)
-                invalid[index] = self._codec.to_invalid_record(error)
+            except (InvalidRecordError, *DECODE_ERRORS) as error:
+                key, problem = self._judge_again(value, error)
+                keys.append(key)
+                if problem is not None:
+                    invalid[index] = problem
         return batch.with_check_result(keys, invalid)
+
+    def _judge_again(self, value: bytes, error: Exception) -> tuple[bytes | None, InvalidRecordError | None]:
+        """Return the key of a record that could not be decoded at full speed, or its error."""
+        if isinstance(error, InvalidRecordError):
+            return None, error
+        try:
+            return self._find_key(self._codec.decode(value)), None
+        except InvalidRecordError as problem:
+            return None, problem
 
 
 class RecordSizeLimit:
@@ -67,9 +80,7 @@ class RecordSizeLimit:
         """Raise InvalidRecordError if a record is too large."""
         size_bytes = len(key or b"") + len(value)
         if size_bytes > self._max_bytes:
-            raise InvalidRecordError(
-                "too large", f"{size_bytes} bytes including the key; the contract allows {self._max_bytes}"
-            )
+            raise describe_size(size_bytes, self._max_bytes)
 
 
 def make_key_function(contract: Contract) -> Callable[[msgspec.Struct], bytes | None]:

@@ -4,7 +4,12 @@ from typing import NamedTuple, Protocol
 
 from penstock.ingestion.contracts import Contract
 from penstock.ingestion.contracts.compatibility import find_violations
-from penstock.ingestion.contracts.schemas import Schema, parse_schema_fields, to_schema
+from penstock.ingestion.contracts.schemas import (
+    Schema,
+    parse_schema_fields,
+    refuses_unknown_fields,
+    to_schema,
+)
 from penstock.ingestion.errors import IncompatibleChangeError
 
 
@@ -60,6 +65,8 @@ def check_registration(registry: SchemaRegistry, contract: Contract) -> int | No
             parse_schema_fields(schema),
             contract.compatibility,
             contract.encoding,
+            old_refuses_unknown=refuses_unknown_fields(version.schema),
+            new_refuses_unknown=refuses_unknown_fields(schema),
         )
         if incompatibilities:
             raise IncompatibleChangeError(

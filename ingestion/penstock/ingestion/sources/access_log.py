@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from penstock.ingestion.contracts.invalid_reasons import make_invalid_record
 from penstock.ingestion.errors import InvalidRecordError
 from penstock.ingestion.producer.batch import SourceBatch
 from penstock.ingestion.sources.log_tail import LOG_OPTIONS, LogTailSource
@@ -47,14 +48,14 @@ def parse_access_log_line(line: bytes) -> RawRow | InvalidRecordError:
     try:
         match = _LINE_PATTERN.fullmatch(line.decode())
     except UnicodeDecodeError as error:
-        return InvalidRecordError("invalid utf-8", str(error))
+        return make_invalid_record("invalid_utf8", str(error))
     if match is None:
-        return InvalidRecordError("malformed", "not a line of an access log")
+        return make_invalid_record("malformed", "not a line of an access log")
     host, _, user, time, request, status, size, referer, agent = match.groups()
     try:
         at = datetime.strptime(time, "%d/%b/%Y:%H:%M:%S %z")
     except ValueError as error:
-        return InvalidRecordError("malformed", str(error))
+        return make_invalid_record("malformed", str(error))
     method, _, rest = request.partition(" ")
     path, _, protocol = rest.rpartition(" ")
     row = {"host": host, "user": user, "at": at, "method": method, "path": path or rest, "protocol": protocol}

@@ -4,6 +4,7 @@ import csv
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from penstock.ingestion.contracts.invalid_reasons import make_invalid_record
 from penstock.ingestion.errors import InvalidRecordError
 from penstock.ingestion.sources.batching import cut_batches
 from penstock.ingestion.sources.record_files import (
@@ -76,7 +77,7 @@ def _read_csv_rows(
         except StopIteration:
             return
         except csv.Error as error:
-            yield InvalidRecordError("malformed", str(error)), b"".join(raw_lines)
+            yield make_invalid_record("malformed", str(error)), b"".join(raw_lines)
             continue
         if values:
             yield _to_row(names, values), b"".join(raw_lines)
@@ -84,12 +85,12 @@ def _read_csv_rows(
 
 def _to_row(names: list[str], values: list[str]) -> RawRow | InvalidRecordError:
     if len(values) != len(names):
-        return InvalidRecordError(
+        return make_invalid_record(
             "malformed", f"{len(values)} values, but the header names {len(names)} fields"
         )
     for name, value in zip(names, values, strict=True):
         if not _is_utf8(value):
-            return InvalidRecordError("invalid utf-8", f"in field '{name}'")
+            return make_invalid_record("invalid_utf8", "the text is not UTF-8", name)
     return dict(zip(names, values, strict=True))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock.core.clock import Clock
+from penstock.ingestion.contracts.invalid_reasons import make_invalid_record
 from penstock.ingestion.errors import InvalidRecordError
 from penstock.ingestion.producer.batch import SourceBatch
 from penstock.ingestion.sources.row_reader import RawRow, RowReader
@@ -34,4 +35,4 @@ def parse_text_line(line: bytes, at_ms: int) -> RawRow | InvalidRecordError:
     try:
         return {"text": line.decode(), "at": at_ms}
     except UnicodeDecodeError as error:
-        return InvalidRecordError("invalid utf-8", str(error))
+        return make_invalid_record("invalid_utf8", str(error))

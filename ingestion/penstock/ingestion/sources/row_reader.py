@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from penstock.ingestion.contracts import Contract, record_type
-from penstock.ingestion.contracts.json_codec import classify_decode_error
+from penstock.ingestion.contracts import Contract, json_codec
+from penstock.ingestion.contracts.invalid_reasons import make_invalid_record
 from penstock.ingestion.errors import InvalidRecordError
 from penstock.ingestion.producer.batch import SourceBatch
 from penstock.ingestion.producer.checker import EncodeRecord, RecordSizeLimit, make_key_function
@@ -21,7 +21,7 @@ class RowReader:
     """
 
     def __init__(self, contract: Contract, encode: EncodeRecord) -> None:
-        self._record_type = record_type(contract)
+        self._judge = json_codec(contract).judge
         self._encode = encode
         self._find_key = make_key_function(contract)
         self._size_limit = RecordSizeLimit(contract)
@@ -56,10 +56,7 @@ class RowReader:
             for name, value in row.items()
             if self._is_present(name, value)
         }
-        try:
-            record = msgspec.convert(present, self._record_type, strict=False)
-        except (msgspec.MsgspecError, RecursionError) as error:
-            raise InvalidRecordError(classify_decode_error(error), str(error)) from error
+        record = self._judge.convert(present, strict=False)
         self._check_floats(record)
         return record
 
@@ -73,5 +70,7 @@ class RowReader:
             if value is None or field_type.is_finite(value):
                 continue
             if name not in self._optional_fields or value == value:
-                raise InvalidRecordError("wrong type", f"`{value}` is not a finite number, in {name}")
+                raise make_invalid_record(
+                    "out_of_range", f"expected {field_type}, found NaN or infinity", name
+                )
             setattr(record, name, None)

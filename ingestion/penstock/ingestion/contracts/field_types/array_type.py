@@ -43,6 +43,10 @@ class ArrayType(FieldType):
         """An array has items."""
         return False
 
+    def find_part(self, step: str) -> FieldType | None:
+        """Return the type of an item."""
+        return self.item_type if step.startswith("[") else None
+
     @property
     def annotation(self) -> Any:
         """A list."""
