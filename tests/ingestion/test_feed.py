@@ -106,7 +106,7 @@ def test_invalid_avro_becomes_dead_letters_with_its_bytes(broker: LocalBroker, t
         b"\0\0\0\0\7" + encoded[0][5:]: "wrong_schema",
         b"\1" + encoded[0][1:]: "wrong_schema",
         encoded[0] + b"x" * 10_000_000: "too_large",
-        encoded[0].replace(b"device", b"\xff\xfevice"): "invalid_utf8:id",
+        encoded[0].replace(b"device", b"\xff\xfevice"): "invalid_utf8:device",
     }
     values = list(encoded)
     for number, value in enumerate(invalid):

@@ -19,6 +19,7 @@ from penstock.ingestion.producer import (
 )
 from penstock.ingestion.producer.batch import SourceBatch
 from penstock.ingestion.producer.recovery import ReplayRecords
+from penstock.ingestion.refused_records import RefusedReason, RefusedRecordCounter
 from penstock.ingestion.registry import SchemaRegistry
 from penstock.ingestion.sources.source import RecordSource, make_replay, read_rest
 
@@ -38,7 +39,10 @@ class FeedProgress:
 
 @dataclass(frozen=True, slots=True)
 class FeedSummary:
-    """The result of a feed. `complete` means that nothing was in flight at its end."""
+    """The result of a feed. `complete` means that nothing was in flight at its end.
+
+    `refused` holds the reasons of the dead letters of this run.
+    """
 
     producer: str
     first_sequence: int
@@ -46,6 +50,7 @@ class FeedSummary:
     dead_letters: int
     elapsed_ms: int
     complete: bool
+    refused: tuple[RefusedReason, ...] = ()
 
     @property
     def acknowledged_records(self) -> int:
@@ -120,6 +125,7 @@ class _FeedRun:
         self._limits = limits
         self._checker = create_record_format(feed.contract, feed.registry).checker
         self._dead_letters = 0
+        self._refused = RefusedRecordCounter(feed.contract, feed.source)
         self._first_sequence = 0
         self._finish_deadline_ms: int | None = None
         self._started_ms = feed.clock()
@@ -148,6 +154,7 @@ class _FeedRun:
             self._dead_letters,
             self._elapsed_ms(),
             complete,
+            self._refused.summarize(),
         )
 
     def _resume(self) -> bool:
@@ -203,6 +210,7 @@ class _FeedRun:
             batch if len(batch) <= remaining else batch.slice_records(0, int(remaining))
         )
         self._dead_letters += len(checked_batch.invalid)
+        self._refused.add_batch(checked_batch)
         self._producer.send(checked_batch)
 
     def _end_sequence(self) -> float:

@@ -61,9 +61,12 @@ def explain(value: bytes | str, policy: UnknownFieldPolicy = "ignore") -> str:
         ('{"id":"1","country":"DE"}', "missing_field:at (the record has no such field)"),
         (
             '{"id":"1","country":"DE","at":999999999999999999}',
-            "event_time_out_of_range (expected timestamp of at most 253402300799999, found 99999",
+            "event_time_out_of_range (expected timestamp in epoch milliseconds of at most 253402300799999, found ",
         ),
-        ('{"id":"1","country":"D","at":"%s"}' % ("x" * 80), "wrong_type:at (expected timestamp, found "),
+        (
+            '{"id":"1","country":"D","at":"%s"}' % ("x" * 80),
+            "wrong_type:at (expected timestamp in epoch milliseconds, found ",
+        ),
         ("not json", "malformed (invalid character (byte 4))"),
         ("[1]", "malformed (expected object, found array)"),
         ("", "malformed (Input data was truncated)"),
@@ -92,7 +95,7 @@ def test_the_last_of_equal_members_counts():
     record = '{"id":1,"id":"1","country":"DE","at":"x","at":5}'
     assert msgspec.to_builtins(make_judge().decode(record.encode())) == {"id": "1", "country": "DE", "at": 5}
     assert explain('{"id":"1","country":"DE","at":5,"at":"x"}') == (
-        'wrong_type:at (expected timestamp, found "x")'
+        'wrong_type:at (expected timestamp in epoch milliseconds, found "x")'
     )
 
 

@@ -73,6 +73,26 @@ def test_an_incompatible_contract_is_refused(run_on_broker, home: Path):
         assert "field 'site' breaks backward compatibility" in refused.err
 
 
+def test_refused_records_are_explained_and_end_with_1(run_on_broker, tmp_path: Path):
+    path = tmp_path / "readings.jsonl"
+    valid = '{"id":"%d","device":"d","site":"s","at":1700000000000,"temperature":1}'
+    invalid = valid.replace("1700000000000", '"noon"')
+    path.write_text("".join(f"{text % number}\n" for number, text in enumerate([valid, invalid, invalid])))
+    arguments = ("ingest", "json-lines", "--path", str(path), "--topic", "sensors")
+    refused = run_on_broker(*arguments, "--producer", "strict")
+    assert refused.code == 1
+    assert "2 of them refused" in refused.out
+    (row,) = [line for line in refused.out.splitlines() if "wrong_type:at" in line]
+    assert row.split("  ")[0] == "2"
+    assert 'expected timestamp in epoch milliseconds, found "noon"' in row
+    assert f"{path}:2" in row
+    assert "penstock quarantine list sensors" in refused.out
+    accepted = run_on_broker(*arguments, "--producer", "lenient", "--allow-invalid", "--json")
+    assert accepted.code == 0
+    (reason,) = json.loads(accepted.out)["refused"]
+    assert (reason["reason"], reason["records"]) == ("wrong_type:at", 2)
+
+
 def test_schemas_are_registered_with_a_login(run_on_broker, tmp_path: Path, monkeypatch):
     monkeypatch.setenv("PENSTOCK_KAFKA__REGISTRY_LOGIN", "env:LOGIN")
     monkeypatch.setenv("LOGIN", "penstock:canary-c0de")

@@ -29,15 +29,23 @@ class FieldJudge:
         self.is_required = field.required or is_event_time
         self._annotation = self._type.annotation if self.is_required else self._type.annotation | None
         self.decode = msgspec.json.Decoder(self._annotation).decode
+        self.fault_finder = self._type.fault_finder
 
     def check_member(self, raw: msgspec.Raw | None) -> None:
         """Raise InvalidRecordError if the JSON of the field is invalid."""
         if raw is None:
             return
         try:
-            self.decode(raw)
+            value = self.decode(raw)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise self._describe(error, raw) from error
+        self._refuse_fault(value, raw)
+
+    def to_canonical(self, raw: msgspec.Raw) -> msgspec.Raw:
+        """Return the JSON of a valid value as Spark reads it."""
+        convert = self._type.json_converter
+        value = None if convert is None else self.decode(raw)
+        return raw if convert is None or value is None else msgspec.Raw(msgspec.json.encode(convert(value)))
 
     def check_value(self, value: Any, *, is_present: bool, strict: bool) -> None:
         """Raise InvalidRecordError if the value of the field in a row is invalid."""
@@ -46,9 +54,21 @@ class FieldJudge:
                 raise make_invalid_record("missing_field", "the record has no such field", self._name)
             return
         try:
-            msgspec.convert(value, self._annotation, strict=strict)
+            converted = msgspec.convert(value, self._annotation, strict=strict)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise self._describe(error, _to_raw(value)) from error
+        self._refuse_fault(converted, _to_raw(value))
+
+    def _refuse_fault(self, value: Any, raw: msgspec.Raw) -> None:
+        """Raise InvalidRecordError for a value that only the type refuses, not its annotation."""
+        fault = None if self.fault_finder is None or value is None else self.fault_finder(value)
+        if fault is None:
+            return
+        found_text = describe_found(bytes(raw), is_personal=self._is_personal)
+        detail = f"expected {self._type.expectation}, found {found_text}"
+        raise make_invalid_record(
+            "wrong_type", detail if self._is_personal else f"{detail}: {fault}", self._name
+        )
 
     def _describe(self, error: Exception, raw: msgspec.Raw) -> InvalidRecordError:
         if isinstance(error, UnicodeDecodeError):
@@ -72,16 +92,18 @@ class FieldJudge:
             return make_invalid_record("missing_field", "found null", path_text)
         code, expected = self._classify(message, part)
         found_text = describe_found(found, is_personal=self._is_personal)
-        return make_invalid_record(code, f"expected {expected}, found {found_text}", path_text)
+        fix = part.suggest_fix(_to_python(found))
+        detail = f"expected {expected}, found {found_text}{f'; {fix}' if fix else ''}"
+        return make_invalid_record(code, detail, path_text)
 
     def _classify(self, message: str, part: FieldType) -> tuple[ReasonCode, str]:
         """Return the reason for a value of the wrong type or size, and the expected type."""
         if bound := _BOUND.match(message):
-            limit = f"{part} of at {'most' if bound[1] == '<=' else 'least'} {bound[2]}"
+            limit = f"{part.expectation} of at {'most' if bound[1] == '<=' else 'least'} {bound[2]}"
             return "event_time_out_of_range" if self._is_event_time else "out_of_range", limit
         if _OUT_OF_RANGE in message:
-            return "out_of_range", str(part)
-        return "wrong_type", str(part)
+            return "out_of_range", part.expectation
+        return "wrong_type", part.expectation
 
 
 def describe_decode_error(error: Exception, path: str = "") -> InvalidRecordError:
@@ -113,6 +135,14 @@ def _find_part(field_type: FieldType, raw: bytes, path: str) -> tuple[FieldType,
             bytes(members[int(index)] if isinstance(members, list) else members[name]),
         )
     return field_type, bytes(raw)
+
+
+def _to_python(raw: bytes) -> object:
+    """Return the value of a JSON text; None if it cannot be read."""
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def _to_raw(value: Any) -> msgspec.Raw:

@@ -32,8 +32,7 @@ class RecordJudge:
     def __init__(self, rules: RecordRules, record_type: type[msgspec.Struct] | None = None) -> None:
         self.rules = rules
         self.record_type = record_type or build_record_type("Record", rules)
-        self.decode_valid = msgspec.json.Decoder(self.record_type).decode
-        """Decodes a valid record at full speed. If it raises one of DECODE_ERRORS, `decode` has the last word."""
+        self._decode_typed = msgspec.json.Decoder(self.record_type).decode
         self._field_judges = {
             field.name: FieldJudge(
                 field,
@@ -42,6 +41,18 @@ class RecordJudge:
             )
             for field in rules.fields
         }
+
+        self._fault_finders = [
+            (name, judge.fault_finder)
+            for name, judge in self._field_judges.items()
+            if judge.fault_finder is not None
+        ]
+
+    def decode_valid(self, value: bytes) -> msgspec.Struct:
+        """Decode a valid record at full speed. If it raises one of DECODE_ERRORS, `decode` has the last word."""
+        record = self._decode_typed(value)
+        self._check_faults(record)
+        return record
 
     def decode(self, value: bytes) -> msgspec.Struct:
         """Return the decoded record; raise InvalidRecordError if it is invalid."""
@@ -60,7 +71,9 @@ class RecordJudge:
     def convert(self, row: Mapping[str, Any], *, strict: bool = True) -> msgspec.Struct:
         """Convert a mapping to a record; raise InvalidRecordError. Unless `strict`, text may hold a number."""
         try:
-            return msgspec.convert(row, self.record_type, strict=strict)
+            record = msgspec.convert(row, self.record_type, strict=strict)
+            self._check_faults(record)
+            return record
         except DECODE_ERRORS as error:
             for name, judge in self._field_judges.items():
                 judge.check_value(row.get(name), is_present=name in row, strict=strict)
@@ -70,11 +83,15 @@ class RecordJudge:
     def to_canonical_json(self, value: bytes) -> bytes:
         """Return a valid record with each declared field once and nothing else; raise InvalidRecordError.
 
-        The text of a field does not change. Unknown fields that are to be kept are in UNKNOWN_FIELDS_COLUMN.
+        Values are written as Spark reads them. Unknown fields that are to be kept are in UNKNOWN_FIELDS_COLUMN.
         """
         self.decode(value)
         members = self._read_members(value)
-        declared = {name: members[name] for name in self._field_judges if name in members}
+        declared = {
+            name: judge.to_canonical(members[name])
+            for name, judge in self._field_judges.items()
+            if name in members
+        }
         if self.rules.unknown_fields == "keep":
             unknown = {name: raw for name, raw in members.items() if name not in self._field_judges}
             if unknown:
@@ -94,6 +111,13 @@ class RecordJudge:
             judge.check_member(members.get(name))
         self._refuse_unknown(members)
         return members
+
+    def _check_faults(self, record: msgspec.Struct) -> None:
+        """Raise ValidationError if a value is not what its type allows, although its annotation does."""
+        for name, find_fault in self._fault_finders:
+            value = getattr(record, name)
+            if value is not None and find_fault(value) is not None:
+                raise msgspec.ValidationError(name)
 
     def _refuse_unknown(self, members: Mapping[str, Any]) -> None:
         if self.rules.unknown_fields != "refuse":

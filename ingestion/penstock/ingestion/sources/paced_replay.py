@@ -13,7 +13,7 @@ from penstock.core.clock import Clock
 from penstock.ingestion.contracts import Contract
 from penstock.ingestion.errors import InvalidRecordError, SourceError, SourceOptionsError
 from penstock.ingestion.producer.batch import SourceBatch
-from penstock.ingestion.sources.source import EMPTY_BATCH, RecordSource
+from penstock.ingestion.sources.source import EMPTY_BATCH, LocatingSource, RecordSource
 from penstock.ingestion.sources.source_kind import (
     SourceContext,
     SourceOption,
@@ -84,6 +84,11 @@ class PacedReplaySource:
     def read(self, position: Any | None) -> Iterator[SourceBatch]:
         """Yield batches, or parts of them, when they are due."""
         return self.pace_batches(map(self._apply_disorder, self._source.read(position)))
+
+    def locate_record(self, position: Any, value: bytes) -> str:
+        """Return file and line of a record, if its source knows."""
+        source = self._source
+        return source.locate_record(position, value) if isinstance(source, LocatingSource) else ""
 
     def replay_from(self, position: Any) -> Iterator[SourceBatch]:
         """Yield the batches of a position again, without pacing."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -18,6 +19,7 @@ from penstock.ingestion.sources.source_kind import SourceContext, SourceOption
 
 # A longer line is not a record. Its beginning goes to the dead letters, up to the size that their topic allows.
 MAX_LINE_BYTES = 16_777_216
+_SEARCH_BYTES = 1_048_576
 FILE_OPTIONS = (
     SourceOption("path", "A file or a folder.", is_required=True),
     SourceOption("follow", "Wait for new files in the folder.", is_flag=True),
@@ -65,6 +67,14 @@ class RecordFileSource(ReplayableSource):
                 continue
             yield from self._read_file_batches(path, number, offset, fingerprint)
             number, offset, fingerprint = number + 1, 0, None
+
+    def locate_record(self, position: Any, value: bytes) -> str:
+        """Return file and line of the first record with these bytes in a batch; only the file if it is not text."""
+        path = self._order.find_file(position["file"])
+        if path is None:
+            return ""
+        line = find_line(path, position["place"], value)
+        return f"{path}:{line}" if line else str(path)
 
     def _read_file_batches(
         self, path: Path, number: int, offset: int, fingerprint: FileFingerprint | None
@@ -140,6 +150,16 @@ def read_bounded_lines(readline: Callable[[int], bytes]) -> Iterator[BoundedLine
             total_bytes += len(rest)
         is_ended = rest.endswith(b"\n") and not text.endswith(b"\n")
         yield BoundedLine(text + b"\n" if is_ended else text, total_bytes)
+
+
+def find_line(path: Path, offset: int, value: bytes) -> int | None:
+    """Return the number of the line on which these bytes start, from 1; the search starts at an offset."""
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        start = content.find(value, offset) if value else -1
+        if start < 0:
+            return None
+        chunks = range(0, start, _SEARCH_BYTES)
+        return 1 + sum(content[first : min(first + _SEARCH_BYTES, start)].count(b"\n") for first in chunks)
 
 
 def count_line_bytes(line: BoundedLine) -> int:

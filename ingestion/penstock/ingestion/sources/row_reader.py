@@ -52,13 +52,19 @@ class RowReader:
         if isinstance(row, InvalidRecordError):
             raise row
         present = {
-            name: self._types[name].normalize_row_value(value) if name in self._types else value
+            name: self._normalize(name, value) if name in self._types else value
             for name, value in row.items()
             if self._is_present(name, value)
         }
         record = self._judge.convert(present, strict=False)
         self._check_floats(record)
         return record
+
+    def _normalize(self, name: str, value: Any) -> Any:
+        try:
+            return self._types[name].normalize_row_value(value)
+        except InvalidRecordError as error:
+            raise InvalidRecordError(f"{error.reason}:{name}", error.detail) from error
 
     def _is_present(self, name: str, value: Any) -> bool:
         return value is not None and not (value == "" and name in self._optional_fields)

@@ -1,7 +1,7 @@
 """The protocol of sources, base classes for implementations, and replay."""
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from penstock.ingestion.errors import SourceError
 from penstock.ingestion.producer.batch import SourceBatch
@@ -31,6 +31,14 @@ class RecordSource(Protocol):
 
     def on_acknowledged(self, records: int) -> None:
         """Called with the number of delivered records, counted from the start of `read`."""
+
+
+@runtime_checkable
+class LocatingSource(Protocol):
+    """A source that knows where a record is, for messages."""
+
+    def locate_record(self, position: Any, value: bytes) -> str:
+        """Return file and line of the first such record in the batch at a position; empty if unknown."""
 
 
 class UnpacedSource:

@@ -96,3 +96,24 @@ def test_the_ingest_job_sends_records_and_materializes_the_topic(
     metadata = {name: value.value for name, value in event.asset_materialization.metadata.items()}
     assert (metadata["records"], metadata["first_sequence"], metadata["next_sequence"]) == (250, 250, 500)
     assert read_ledger_state(tmp_path / "home" / "producers" / "nexmark-persons-5").acknowledged_until == 500
+
+
+def test_the_ingest_job_fails_with_the_reasons_of_refused_records(
+    broker: LocalBroker, instance: DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PENSTOCK_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PENSTOCK_KAFKA__BOOTSTRAP", broker.bootstrap)
+    apply_topic_plan(broker.bootstrap, plan_cluster_changes(broker.bootstrap, [load_contract("ovens")]))
+    settings, path = load_settings().settings, tmp_path / "readings.jsonl"
+    path.write_text('{"oven":1}\n' * 3)
+    job = build_ingest_job(("json-lines",), lambda order: open_feed(settings, order))
+    config = {"source": "json-lines", "topic": "ovens", "options": {"path": str(path)}}
+    result = job.execute_in_process(
+        run_config={**config, "producer": "strict"}, instance=instance, raise_on_error=False
+    )
+    (failure,) = [event.step_failure_data for event in result.all_events if event.is_step_failure]
+    assert not result.success
+    assert "| 3 | " in failure.user_failure_data.metadata["refused"].value
+    assert instance.get_latest_materialization_event(AssetKey(["topics", "ovens"])) is None
+    lenient = {**config, "producer": "lenient", "allow_invalid": True}
+    assert job.execute_in_process(run_config=lenient, instance=instance).success

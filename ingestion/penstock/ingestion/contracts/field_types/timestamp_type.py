@@ -112,7 +112,7 @@ class TimestampType(FieldType):
             return self.format.from_datetime(self._as_datetime(value))
         if isinstance(self.format, IsoFormat):
             # The decoder of rows would take a number for seconds.
-            raise InvalidRecordError("wrong type", f"expected {self.expectation}, found {value}")
+            raise InvalidRecordError("wrong_type", f"expected {self.expectation}, found {value}")
         return value
 
     def _as_datetime(self, value: date) -> datetime:

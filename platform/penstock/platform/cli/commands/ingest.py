@@ -11,6 +11,7 @@ from penstock.platform.cli.command_context import current_settings
 from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.options import complete_names
 from penstock.platform.cli.output import format_examples, print_json
+from penstock.platform.cli.refused_view import allow_invalid_option, print_refused
 from penstock.platform.cli.stop_signals import stop_on_signal
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ EXAMPLES = format_examples(
     callback=_parse_options,
     help="An option of your own source, as NAME=VALUE. Repeatable.",
 )
+@allow_invalid_option
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def command(  # each parameter is an option
     source: str,
@@ -123,6 +125,7 @@ def command(  # each parameter is an option
     producer: str,
     own_options: dict[str, str],
     count: int | None,
+    allow_invalid: bool,
     as_json: bool,
     **kind_options: Any,
 ) -> int:
@@ -132,6 +135,9 @@ def command(  # each parameter is an option
 
     Ctrl-C flushes the records in flight. The next run resumes there. `penstock producer where` shows the address of
     each record.
+
+    Records that violate the contract are refused: they go to the dead-letter topic, and the command prints the
+    reasons. The exit code is 1 if a record is refused, unless you accept this with --allow-invalid.
     """
     from penstock.ingestion.feed import FeedLimits
     from penstock.platform.cli.feed_progress import show_progress
@@ -155,16 +161,20 @@ def command(  # each parameter is an option
         )
     else:
         click.echo(_describe_summary(summary))
-    return 0 if summary.complete else 1
+        if summary.refused:
+            where = (
+                f"Refused records are in the topic {feed.contract.dead_letter_topic}. "
+                f"List them with `penstock quarantine list {feed.contract.topic}`."
+            )
+            print_refused(summary.refused, where)
+    return 0 if summary.complete and (allow_invalid or not summary.dead_letters) else 1
 
 
 def _describe_summary(summary: "FeedSummary") -> str:
     seconds = summary.elapsed_ms / 1_000
     rate = f" in {seconds:.1f} s ({summary.acknowledged_records / seconds:,.0f}/s)" if seconds else ""
-    text = (
-        f"{summary.acknowledged_records:,} records acknowledged{rate}, "
-        f"{summary.dead_letters:,} of them dead letters"
-    )
+    refused = f", {summary.dead_letters:,} of them refused" if summary.dead_letters else ""
+    text = f"{summary.acknowledged_records:,} records acknowledged{rate}{refused}"
     return (
         text if summary.complete else f"{text}; some records are still in flight: the next run resolves them"
     )

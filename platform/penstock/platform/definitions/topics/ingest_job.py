@@ -5,10 +5,13 @@ from collections.abc import Callable
 
 from dagster import (
     AssetMaterialization,
+    Bool,
     Definitions,
+    Failure,
     Field,
     Int,
     JobDefinition,
+    MarkdownMetadataValue,
     OpExecutionContext,
     Permissive,
     config_mapping,
@@ -47,20 +50,32 @@ def build_ingest_job(source_kinds: tuple[str, ...], open_feed: FeedOpener) -> Jo
         ),
         "count": Field(Int, default_value=1_000, description="Stop after this many records."),
         "producer": Field(str, default_value="", description="The name of the ledger."),
+        "allow_invalid": Field(
+            Bool, default_value=False, description="Succeed although records violate the contract."
+        ),
     }
 
     @op(name="ingest_records", description="Ingest records into a topic.", config_schema=schema)
     def ingest(context: OpExecutionContext) -> None:
         values = dict(context.op_config)
-        count = values.pop("count")
+        count, allow_invalid = values.pop("count"), values.pop("allow_invalid")
         feed = open_feed(FeedRequest(**values))
         summary = feed.run(threading.Event(), _create_progress_logger(context), FeedLimits(count=count))
-        context.log_event(_build_materialization(feed, summary))
+        if summary.acknowledged_records > summary.dead_letters:
+            context.log_event(_build_materialization(feed, summary))
         if not summary.complete:
             raise DeliveryError(
                 f"{summary.producer} stopped at {summary.acknowledged_until} with records in flight. "
                 "Run the job again to settle them",
                 summary.acknowledged_until,
+            )
+        if summary.refused and not allow_invalid:
+            raise Failure(
+                f"{summary.dead_letters} of {summary.acknowledged_records} records violate the contract of "
+                f"{feed.contract.topic}; they are in {feed.contract.dead_letter_topic}. Fix them or the contract, "
+                "or set allow_invalid.",
+                metadata=_describe_refused(summary),
+                allow_retries=False,
             )
 
     @graph(name=INGEST_JOB, description="Ingest a limited number of records into a topic.")
@@ -99,8 +114,18 @@ def _build_materialization(feed: Feed, summary: FeedSummary) -> AssetMaterializa
             "producer": summary.producer,
             "records": summary.acknowledged_records,
             "dead_letters": summary.dead_letters,
+            **_describe_refused(summary),
             "first_sequence": summary.first_sequence,
             "next_sequence": summary.acknowledged_until,
             "seconds": summary.elapsed_ms / 1_000,
         },
     )
+
+
+def _describe_refused(summary: FeedSummary) -> dict[str, MarkdownMetadataValue]:
+    """Return the reasons of refused records as a table; nothing if there are none."""
+    rows = [
+        f"| {each.records} | {each.reason} | {each.detail} | {each.position} |" for each in summary.refused
+    ]
+    table = "\n".join(["| records | reason | example | position |", "|---|---|---|---|", *rows])
+    return {"refused": MarkdownMetadataValue(table)} if rows else {}
