@@ -10,8 +10,7 @@ from deltalake import write_deltalake
 from tests.catalogs import PIPELINE_TEMPLATE, WriteCatalogFile
 
 from penstock.core.clock import now_ms
-from penstock.engine.batch.accounts import PartitionAccount
-from penstock.engine.host.control import BatchRecord, DesiredRunState, StreamHealth
+from penstock.engine.host.control import DesiredRunState, StreamHealth
 from penstock.engine.host.stream_state import StreamState
 from penstock.infra.ports import find_free_ports
 from penstock.platform.control import open_control_store
@@ -30,22 +29,6 @@ def test_status_without_a_stack_exits_with_1(run, home: Path) -> None:
     assert result.code == 1
     assert "nothing runs; start the stack with `penstock up`" in result.out
     assert not home.exists()
-
-
-def test_status_shows_each_stream_with_its_last_batch(run, home: Path) -> None:
-    store = open_control_store(f"sqlite:///{home}/control.db")
-    store.set_desired_state("sensor_minute", DesiredRunState.RUNNING, 0)
-    account = PartitionAccount("sensors", 0, 0, 12, 12, 12, 0, 0, 0)
-    store.record_batch(
-        BatchRecord("sensor_minute", 7, 1, "data", 1_000, 500, (account,), rows=5, lag_records=3)
-    )
-    store.report_health(StreamHealth("sensor_minute", StreamState.FAILED, "no such field", 0))
-    store.close()
-    plain = run("status").out
-    assert "sensor_minute  running  failed  7" in plain
-    assert "no such field" in plain
-    (stream,) = json.loads(run("status", "--json").out)["streams"]
-    assert (stream["state"], stream["healthy"], stream["last"]["rows"]) == ("failed", False, 5)
 
 
 def test_status_shows_the_health_of_the_current_lease_holder(run, home: Path) -> None:

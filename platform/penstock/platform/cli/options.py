@@ -12,15 +12,16 @@ def complete_names(list_names: Callable[[], Iterable[str]]) -> ShellCompleter:
     return lambda _context, _parameter, prefix: [name for name in list_names() if name.startswith(prefix)]
 
 
-def _list_streams() -> Iterable[str]:
+def list_streams() -> Iterable[str]:
+    """Return the name of every stream that a host can run."""
     from penstock.platform.services.stream_catalog import list_stream_names
 
     return list_stream_names()
 
 
-stream_argument = click.argument("stream", shell_complete=complete_names(_list_streams))
+stream_argument = click.argument("stream", shell_complete=complete_names(list_streams))
 streams_argument = click.argument(
-    "streams", metavar="STREAM...", nargs=-1, required=True, shell_complete=complete_names(_list_streams)
+    "streams", metavar="STREAM...", nargs=-1, required=True, shell_complete=complete_names(list_streams)
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")

@@ -83,11 +83,11 @@ def _print_rich(columns: Sequence[str], cells: list[list[str]]) -> None:
     padding = 1 if text_width + 3 * len(columns) < console.width else 0
     table = Table(*columns, box=SIMPLE_HEAD, header_style="bold", padding=(0, padding))
     for row in cells:
-        table.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
+        table.add_row(*(Text(cell, style=STATE_COLORS.get(cell, "")) for cell in row))
     console.print(table)
 
 
-_STYLES = {
+STATE_COLORS = {
     "running": "green",
     "ok": "green",
     "wrong": "red",

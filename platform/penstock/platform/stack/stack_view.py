@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 
 from penstock.engine.host.control import HostReport
 from penstock.infra.processes import ProgramStatus
-from penstock.platform.control import control_store_exists, open_control_store
+from penstock.platform.control import ControlStore, control_store_exists, open_control_store
+from penstock.platform.control.batch_rates import BatchRates, read_recent_rates
 from penstock.platform.control.reports import StreamOverview, read_overview
 from penstock.platform.services.stream_hold import StreamHold, read_hold
 from penstock.platform.settings import Settings
 from penstock.platform.stack.manager import stack_manager
 
+RATES_WINDOW_MS = 60_000
 HOST_TIMEOUT_MS = 60_000
 """A host that has not reported for this long is not shown."""
 
@@ -25,6 +27,8 @@ class StackView:
     hosts: Sequence[HostReport] = ()
     standstills: Mapping[str, StreamHold] = field(default_factory=dict)
     """Streams that are on hold, or that a killed process left on hold."""
+    rates: Mapping[str, BatchRates] = field(default_factory=dict)
+    """The rates of each stream with a host, since the start of the stream but at most of RATES_WINDOW_MS."""
 
     @property
     def is_healthy(self) -> bool:
@@ -59,10 +63,26 @@ def read_stack_view(settings: Settings, clock: Callable[[], int]) -> StackView:
         }
         standstills = {stream: hold for stream, hold in possible_holds.items() if hold is not None}
         return StackView(
-            now_ms, programs, streams, filter_live_hosts(store.read_hosts(), now_ms), standstills
+            now_ms,
+            programs,
+            streams,
+            filter_live_hosts(store.read_hosts(), now_ms),
+            standstills,
+            {
+                overview.stream: _read_rates(store, overview, now_ms)
+                for overview in streams
+                if overview.lease is not None and overview.lease.expires_at_ms > now_ms
+            },
         )
     finally:
         store.close()
+
+
+def _read_rates(store: ControlStore, overview: StreamOverview, now_ms: int) -> BatchRates:
+    """Return the rates of a stream since it was started, but at most of the last minute."""
+    started_at_ms = overview.health.at_ms if overview.health and overview.health.state.is_active else 0
+    since_ms = max(now_ms - RATES_WINDOW_MS, min(started_at_ms, now_ms - 1))
+    return read_recent_rates(store, overview.stream, since_ms, now_ms)
 
 
 def filter_live_hosts(hosts: Sequence[HostReport], now_ms: int) -> list[HostReport]:
