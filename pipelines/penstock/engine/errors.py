@@ -20,6 +20,7 @@ PipelineError
 ├── UserCodeError          a user combiner raised an error
 ├── PoisonLimitError       more records broke user code than may be quarantined
 ├── LookupTableError       a lookup's table does not exist, or is not as expected
+├── TableOwnedError        a table or topic belongs to another writer
 ├── PublishError           panes could not be published to a topic
 ├── ChangelogLatenessError  published panes do not fit the stream that reads them
 ├── ErasureError           a key cannot be erased
@@ -262,6 +263,18 @@ class LookupTableError(PipelineError):
 
     def __init__(self, table: str, problem: str, fix: str) -> None:
         super().__init__(f"{table}: {problem}. {fix}.")
+
+
+class TableOwnedError(PipelineError):
+    """A table or topic that belongs to another writer; nothing was written to it."""
+
+    def __init__(self, table: str, owner: str, writer: str, stream: str) -> None:
+        self.table = table
+        short_name = "/".join(table.rsplit("/", 2)[-2:])
+        super().__init__(
+            f"{table} belongs to {owner}; {writer} must not write it. Choose another name in write(...), or hand "
+            f"it over on purpose: `penstock table claim {short_name} --stream {stream}`."
+        )
 
 
 class PublishError(PipelineError):

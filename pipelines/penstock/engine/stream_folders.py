@@ -1,7 +1,10 @@
 """The folders of a stream, and how a replay switches the stream to a new one."""
 
+import os
 import re
+from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
 from penstock.core.files import write_atomically
 from penstock.engine.errors import ReplayError
@@ -9,6 +12,7 @@ from penstock.engine.errors import ReplayError
 _CURRENT_POINTER, _SWITCH_MARKER = "current", "switching"
 
 CHECKPOINT_FOLDER = "checkpoint"
+_WRITER_ID_FILE = "writer-id"
 STREAM_FOLDER_ENTRIES = ("journal", "state", CHECKPOINT_FOLDER, "ids", "plan.json")
 """The entries of a stream's folder, and of each replay's folder in it. A checkpoint's name ends in an epoch."""
 
@@ -20,6 +24,19 @@ def resolve_stream_folder(streams: Path, stream: str) -> Path:
     """Return the folder of journal, state and checkpoint: that of the last replay, or else the stream's own."""
     pointer = current_pointer_path(streams, stream)
     return streams / stream / pointer.read_text("utf-8").strip() if pointer.exists() else streams / stream
+
+
+def load_or_create_writer_id(streams: Path, stream: str) -> str:
+    """Return the id of a stream's folder, by which its tables know their writer; replays and moves keep it."""
+    path = streams / stream / _WRITER_ID_FILE
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f"{path.name}.{uuid4().hex[:8]}.partial")
+        partial.write_text(uuid4().hex, "utf-8")
+        with suppress(FileExistsError):  # another process has created it
+            os.link(partial, path)
+        partial.unlink()
+    return path.read_text("utf-8").strip()
 
 
 def current_pointer_path(streams: Path, stream: str) -> Path:
@@ -49,6 +66,7 @@ def is_valid_run_name(name: str) -> bool:
         *STREAM_FOLDER_ENTRIES,
         "plan",
         "standstill",
+        _WRITER_ID_FILE,
         _CURRENT_POINTER,
         _SWITCH_MARKER,
     )

@@ -14,6 +14,7 @@ from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.errors import ArchiveError
 from penstock.engine.storage import StoragePath
+from penstock.engine.tables.table_owner import TableClaim
 
 _POLL_TIMEOUT_S = 0.5
 
@@ -34,6 +35,8 @@ class ArchiveConfig:
     batch_interval_ms: int = 10_000
     max_batch_records: int = 200_000
     max_batch_bytes: int = 67_108_864
+    claim: TableClaim | None = None
+    """The claim on its tables."""
 
 
 class ArchiveStream:
@@ -69,7 +72,13 @@ class ArchiveStream:
         config = self._config
         self._topic_id = fetch_topic_id(config.broker.client_config, self._topic)
         self._archive = TopicArchive(
-            self._topic, self._topic_id, config.directory, config.warehouse, self._fence, self._report_outcome
+            self._topic,
+            self._topic_id,
+            config.directory,
+            config.warehouse,
+            self._fence,
+            self._report_outcome,
+            config.claim,
         )
         self._archive.resume()
         self._reader = TopicReader(

@@ -26,8 +26,9 @@ from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.errors import ArchiveError, WriterFencedError
 from penstock.engine.operators.watermark import Watermark
 from penstock.engine.storage import StoragePath
-from penstock.engine.tables.batch_table import BatchTable
+from penstock.engine.tables.batch_table import BatchTable, claim_existing_tables
 from penstock.engine.tables.table_change import TableChange
+from penstock.engine.tables.table_owner import TableClaim
 
 
 class TopicArchive:
@@ -41,7 +42,12 @@ class TopicArchive:
         warehouse: StoragePath,
         fence: WriteFence,
         report_outcome: Callable[[BatchOutcome], None],
+        claim: TableClaim | None = None,
     ) -> None:
+        """Open the archive. With a claim, raises TableOwnedError if another writer has its tables."""
+        if claim is not None:
+            tables = [warehouse / records_path(topic), warehouse / ledger_path(topic)]
+            claim_existing_tables(tables, claim)
         archive_stream = archive_name(topic)
         self.topic = topic
         self._topic_id = topic_id
@@ -50,6 +56,9 @@ class TopicArchive:
         self._journal = BatchJournal.open_for_writing(directory / "journal")
         self._records = ArchiveTable(warehouse / records_path(topic), archive_stream)
         self._ledger = BatchTable(warehouse / ledger_path(topic), ARCHIVE_LEDGER_SCHEMA, archive_stream)
+        if claim is not None:
+            self._records.claim(claim)
+            self._ledger.claim(claim)
         self.last_outcome: BatchOutcome | None = None
 
     @property

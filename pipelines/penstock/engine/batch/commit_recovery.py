@@ -13,13 +13,24 @@ from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.plan.stages import Plan
 from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import is_delta_table, open_delta_table
-from penstock.engine.tables.batch_table import BatchTable
+from penstock.engine.tables.batch_table import BatchTable, claim_existing_tables
+from penstock.engine.tables.table_owner import TableClaim
+from penstock.engine.tables.table_paths import list_owned_paths
 
 
 def finish_commits(
-    outcome: BatchOutcome, plan: Plan, warehouse: StoragePath, client_config: Mapping[str, str]
+    outcome: BatchOutcome,
+    plan: Plan,
+    warehouse: StoragePath,
+    client_config: Mapping[str, str],
+    claim: TableClaim | None = None,
 ) -> None:
-    """Commit the changes of an outcome to each sink and table once; existing commits stay."""
+    """Commit the changes of an outcome to each sink and table once; existing commits stay.
+
+    With a claim, raises TableOwnedError for a table of another writer.
+    """
+    if claim is not None:
+        claim_existing_tables([warehouse / path for path in list_owned_paths(plan)], claim)
     targets = open_sinks_to_commit(plan, warehouse, client_config)
     for name, change in outcome.changes.items():
         path = warehouse / name

@@ -17,6 +17,7 @@ from penstock.engine.operators.stage_graph import CompiledGraph
 from penstock.engine.plan.codec import contract_version
 from penstock.engine.storage import StoragePath
 from penstock.engine.tables.log_table import LogTable
+from penstock.engine.tables.table_owner import TableClaim
 from penstock.engine.tables.table_paths import LOOKUPS_FOLDER, late_records_path, stage_ledger_path
 from penstock.engine.tables.timestamps import TIMESTAMP_TYPE, to_timestamps
 
@@ -50,6 +51,12 @@ class RecordTables:
         self._lookups_path = (
             self._open_log(f"{LOOKUPS_FOLDER}/{plan.name}", LOOKUP_VERSIONS_SCHEMA) if plan.lookups else None
         )
+
+    def claim(self, claim: TableClaim) -> None:
+        """Claim the tables that only this stream writes; other streams write the quarantines of topics too."""
+        for path, table in self.tables_by_path.items():
+            if path not in self._quarantine_paths.values():
+                table.claim(claim)
 
     def _open_log(self, path: str, schema: pa.Schema) -> str:
         table_schema = pa.schema([*schema, *BATCH_FIELDS])

@@ -13,9 +13,13 @@ from penstock.engine.batch_time import BatchTime
 from penstock.engine.operators.stage_graph import CompiledGraph
 from penstock.engine.plan.stages import Plan
 from penstock.engine.storage import StoragePath
+from penstock.engine.tables.batch_table import BatchTable, claim_existing_tables
 from penstock.engine.tables.log_table import LogTable
 from penstock.engine.tables.sink_target import SinkTarget
+from penstock.engine.tables.staged_target import StagedTarget
 from penstock.engine.tables.table_change import TableChange
+from penstock.engine.tables.table_owner import TableClaim
+from penstock.engine.tables.table_paths import list_owned_paths
 from penstock.engine.tables.timestamps import as_table
 
 MAX_PARALLEL_COMMITS = 4
@@ -30,14 +34,26 @@ class StreamTables:
         graph: CompiledGraph,
         warehouse: StoragePath,
         client_config: Mapping[str, str] | None = None,
+        claim: TableClaim | None = None,
     ) -> None:
-        """Open the tables. Without `client_config` for Kafka nothing is published, as in a bounded run."""
+        """Open the tables. Without `client_config` for Kafka nothing is published, as in a bounded run.
+
+        With a claim, they are this stream's only. Raises TableOwnedError for a table of another writer, before
+        anything of it changes.
+        """
+        if claim is not None:
+            claim_existing_tables([warehouse / path for path in list_owned_paths(plan)], claim)
         self._sinks = dict(open_sinks(graph, warehouse, client_config))
         self._record_tables = RecordTables(graph, warehouse)
         self._targets: dict[str, SinkTarget] = {
             **self._record_tables.tables_by_path,
             **{path: open_sink.target for path, open_sink in self._sinks.items()},
         }
+        if claim is not None:
+            self._record_tables.claim(claim)
+            for open_sink in self._sinks.values():
+                if isinstance(open_sink.target, BatchTable | StagedTarget):
+                    open_sink.target.claim(claim)
         self._pool = ThreadPoolExecutor(MAX_PARALLEL_COMMITS, thread_name_prefix=f"commits of {plan.name}")
         self._erasures_path = f"{ERASURES_FOLDER}/{plan.name}"
         self._open_erasures_table = partial(

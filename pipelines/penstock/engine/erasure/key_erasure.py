@@ -27,6 +27,7 @@ from penstock.engine.plan.stages import Plan
 from penstock.engine.state import sorted_run
 from penstock.engine.state.file_names import new_run_name
 from penstock.engine.tables.log_table import LogTable
+from penstock.engine.tables.table_owner import TableClaim
 
 ERASE_KIND = "erase"
 
@@ -49,6 +50,8 @@ class ErasureTarget:
     warehouse: storage.StoragePath
     client_config: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The configuration of Kafka clients, for committed panes that are not published yet."""
+    claim: TableClaim | None = None
+    """The claim on the stream's tables."""
 
     @property
     def journal(self) -> BatchJournal:
@@ -90,12 +93,12 @@ def erase_key_state(
         or last_outcome.erased is None
         or last_outcome.erased.key_digest != key_digest
     ):
-        finish_commits(last_outcome, plan, target.warehouse, target.client_config)
+        finish_commits(last_outcome, plan, target.warehouse, target.client_config, target.claim)
         last_outcome = journal.commit_outcome(
             _prepare_outcome(target, last_outcome, has_key_by_stage, request, epoch)
         )
     assert last_outcome.erased is not None, "another writer committed this batch"
-    finish_commits(last_outcome, plan, target.warehouse, target.client_config)
+    finish_commits(last_outcome, plan, target.warehouse, target.client_config, target.claim)
     _forget_history(target, last_outcome)
     return last_outcome, last_outcome.erased
 

@@ -20,6 +20,7 @@ from penstock.core.progress import ProgressReporter
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.batch.outcome import BatchOutcome
+from penstock.engine.batch.stream_claim import make_stream_claim
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.errors import ReplayError
 from penstock.engine.history.batch_history import HistoryBatch, is_cut_by_clock, load_batch_history
@@ -37,6 +38,8 @@ from penstock.engine.stream_folders import (
     read_unfinished_switch,
     start_switch,
 )
+from penstock.engine.tables.batch_table import claim_existing_tables
+from penstock.engine.tables.table_paths import list_owned_paths
 from penstock.engine.upgrade.stored_plan import store_plan
 
 if TYPE_CHECKING:
@@ -207,6 +210,10 @@ class StreamReplay:
         return msgspec.json.decode(path.read_bytes(), type=ReplayTail)
 
     def _switch_tables(self, seal: BatchOutcome, fence: WriteFence) -> None:
+        claim = make_stream_claim(self._paths.streams_folder, self._plan.name)
+        owned_tables = [self._paths.warehouse / path for path in list_owned_paths(self._plan)]
+        # An interrupted switch has committed the seal to some tables.
+        claim_existing_tables(owned_tables, replace(claim, last_batch=max(claim.last_batch, seal.batch_id)))
         for path, replace_content in list_replaced_tables(self._plan).items():
             fence.ensure_held()
             self._report_progress(f"switching {path}")

@@ -12,6 +12,7 @@ from penstock.core.clock import Clock
 from penstock.engine.archive.archive_names import find_archived_topic, is_compacted
 from penstock.engine.archive.archive_stream import ArchiveConfig, ArchiveStream
 from penstock.engine.batch.outcome import BatchOutcome
+from penstock.engine.batch.stream_claim import make_stream_claim
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.host.control import HostControl
 from penstock.engine.host.stream_handle import StreamHandle
@@ -66,11 +67,13 @@ def run_host_process(
                 config.streams / name,
                 stream_config.warehouse,
                 compacted=is_compacted(topic),
+                claim=make_stream_claim(config.streams, name),
             )
             return ArchiveStream(topic, archive_config, fence, report_outcome, clock)
         refuse_unfinished_switch(config.streams, name)
         directory = resolve_stream_folder(config.streams, name)
-        return LiveStream(load_plan(name), session, directory, stream_config, fence, report_outcome, clock)
+        plan, claim = load_plan(name), make_stream_claim(config.streams, name)
+        return LiveStream(plan, session, directory, stream_config, fence, report_outcome, clock, claim)
 
     host = StreamHost(
         config.name or f"{socket.gethostname()}-{uuid4().hex[:8]}",

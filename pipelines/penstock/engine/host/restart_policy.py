@@ -19,13 +19,21 @@ from penstock.engine.errors import (
     PublishError,
     ReplayError,
     StreamEndedError,
+    TableOwnedError,
 )
 
 FIRST_BACKOFF_MS = 1_000
 MAX_BACKOFF_MS = 60_000
 FAILURE_RESET_AFTER_MS = 300_000
 
-PERMANENT_ERRORS = (DefinitionError, PlanChangedError, PlanFormatError, PoisonLimitError, ReplayError)
+PERMANENT_ERRORS = (
+    DefinitionError,
+    PlanChangedError,
+    PlanFormatError,
+    PoisonLimitError,
+    ReplayError,
+    TableOwnedError,
+)
 """Errors that every retry repeats, until a user changes something."""
 
 TRANSIENT_ERRORS = (

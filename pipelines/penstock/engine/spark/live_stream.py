@@ -42,6 +42,7 @@ from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
 from penstock.engine.spark.unread_partitions import UnreadPartitions
 from penstock.engine.stream_folders import CHECKPOINT_FOLDER
 from penstock.engine.tables.lookup_tables import LookupTables
+from penstock.engine.tables.table_owner import TableClaim
 from penstock.engine.upgrade.state_schema_check import check_state_schema
 from penstock.engine.upgrade.stored_plan import accept_plan
 
@@ -64,7 +65,9 @@ class LiveStream:
         fence: WriteFence,
         report_outcome: Callable[[BatchOutcome], None],
         clock: Clock,
+        claim: TableClaim | None = None,
     ) -> None:
+        """Open the stream. With a claim, raises TableOwnedError if another writer has one of its tables."""
         self.plan = plan
         self._session = session
         self._directory = directory
@@ -79,7 +82,7 @@ class LiveStream:
         self._graph = graph
         lag, watermark_rules = LagTracker(config.broker, clock), collect_watermark_rules(plan.sources)
         self._plan_cache = AnalyzedPlanCache()
-        tables = StreamTables(plan, graph, config.warehouse, config.broker.client_config)
+        tables = StreamTables(plan, graph, config.warehouse, config.broker.client_config, claim)
         lookup_tables = LookupTables(plan.lookups, config.warehouse)
         self._engine = BatchEngine(
             graph,

@@ -7,7 +7,9 @@ commit a batch: Delta refuses the one with an outdated last batch. Maintenance r
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from math import isfinite
 from pathlib import Path
@@ -24,6 +26,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import create_delta_table, open_delta_table, write_parquet
 from penstock.engine.tables.table_change import DataFile, TableChange
+from penstock.engine.tables.table_owner import TableClaim, check_table_owner, claim_table
 
 CHECKPOINT_INTERVAL_COMMITS = 50
 OBJECT_STORE_CHECKPOINT_INTERVAL_COMMITS = 10
@@ -35,10 +38,14 @@ file that holds it has no statistics of that column, and is never pruned."""
 MAX_BOUND_TEXT_CHARS = 64
 """The longest text in statistics: longer texts would make the log larger than they save in reads."""
 MAX_COMMIT_ATTEMPTS = 5
+MAX_PARALLEL_OPENS = 8
 
 
 class BatchTable:
-    """One table. `application` identifies the writer, the name of the stream; a table may have several writers."""
+    """One table. `application` identifies the writer, the name of the stream; a table may have several writers.
+
+    Once a writer has claimed the table, each refresh before a commit checks that it still owns it.
+    """
 
     def __init__(self, path: StoragePath, schema: pa.Schema, application: str) -> None:
         self.path = path
@@ -47,6 +54,13 @@ class BatchTable:
         self._table = _open_or_create(path, schema)
         self._lock = RLock()
         self._is_fresh = False
+        self._claim: TableClaim | None = None
+
+    def claim(self, claim: TableClaim) -> None:
+        """Claim the table for its only writer. Raises TableOwnedError if it belongs to another one."""
+        with self._lock:
+            claim_table(self._table, self.path, claim)
+            self._claim = claim
 
     def read_last_batch(self) -> int:
         """Return the newest batch in the table; -1 before the first."""
@@ -87,6 +101,8 @@ class BatchTable:
     def _refresh(self) -> None:
         self._is_fresh = False  # if the update fails, the next call refreshes again
         self._table.update_incremental()
+        if self._claim is not None:
+            check_table_owner(self._table, self.path, self._claim)
         self._is_fresh = True
 
     def _last_committed_batch(self) -> int:
@@ -116,6 +132,17 @@ class BatchTable:
             commit_properties=CommitProperties(app_transactions=[Transaction(self.application, batch_id)]),
             post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
         )
+
+
+def claim_existing_tables(paths: Sequence[StoragePath], claim: TableClaim) -> None:
+    """Claim the tables that exist, before they change. Raises TableOwnedError for a table of another writer."""
+    with ThreadPoolExecutor(MAX_PARALLEL_OPENS) as pool:
+        list(pool.map(lambda path: _claim_existing_table(path, claim), paths))
+
+
+def _claim_existing_table(path: StoragePath, claim: TableClaim) -> None:
+    with suppress(TableNotFoundError):
+        claim_table(open_delta_table(path), path, claim)
 
 
 def _open_or_create(path: StoragePath, schema: pa.Schema) -> DeltaTable:

@@ -17,13 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from penstock.engine.errors import PublishError
+from penstock.engine.errors import PublishError, TableOwnedError
 from penstock.engine.operators.changelog.published_panes import WATERMARK_KIND
 from penstock.engine.plan.changelog import PANE_KIND_COLUMN
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
 from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import write_text
 from penstock.engine.tables.staged_target import StagedTarget
+from penstock.engine.tables.table_owner import TableClaim, TableOwner
 
 BROKER_TIMEOUT_S = 30.0
 COORDINATOR_RETRY_S = 0.1
@@ -66,6 +67,12 @@ class PublishedTopic(StagedTarget):
         self._key = key
         self._client_config = client_config
         self._cached_transactions: TopicTransactions | None = None
+        self._owner: TableOwner | None = None
+
+    def claim(self, claim: TableClaim) -> None:
+        """Claim the topic. The folder names its stream, and the broker the installation whose batches it has."""
+        super().claim(claim)
+        self._owner = claim.owner
 
     def count_result_rows(self, rows: pa.Table) -> int:
         """Return the number of panes; the watermark that ends a batch is none."""
@@ -92,7 +99,9 @@ class PublishedTopic(StagedTarget):
 
     def _send_batch(self, batch_id: int, rows: pa.Table) -> bool:
         if self._cached_transactions is None:
-            self._cached_transactions = TopicTransactions(self.topic, self.application, self._client_config)
+            self._cached_transactions = TopicTransactions(
+                self.topic, self.application, self._client_config, self._owner
+            )
         if batch_id <= self._cached_transactions.read_last_batch():
             return False
         self._cached_transactions.send(batch_id, encode_rows(rows.to_pylist(), self._key))
@@ -104,11 +113,23 @@ class PublishedTopic(StagedTarget):
 
 
 class TopicTransactions:
-    """The transactions of one stream into one topic. Opening it aborts an open transaction of another host."""
+    """The transactions of one stream into one topic. Opening it aborts an open transaction of another host.
 
-    def __init__(self, topic: str, application: str, client_config: Mapping[str, str]) -> None:
+    The committed offset carries the owner, so another installation with a stream of this name is refused before it
+    aborts anything. Offsets of release 0.1.0 carry none.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        application: str,
+        client_config: Mapping[str, str],
+        owner: TableOwner | None = None,
+    ) -> None:
         self._topic = topic
+        self._owner = owner
         transactional_id = f"penstock-{application}-{topic}"
+        self._refuse_other_owner(client_config, transactional_id)
         self._producer = Producer(
             {
                 "partitioner": "murmur2_random",
@@ -130,19 +151,42 @@ class TopicTransactions:
 
     def read_last_batch(self) -> int:
         """Return the newest batch whose rows are committed; -1 before the first."""
+        committed = self._read_committed(self._consumer)
+        self._check_owner(committed)
+        return committed.offset - 1 if committed.offset >= 0 else -1
+
+    def _refuse_other_owner(self, client_config: Mapping[str, str], group: str) -> None:
+        """Raise TableOwnedError if the last batch is of another owner; do not wait for an open transaction."""
+        if self._owner is None:
+            return
+        settings = {"group.id": group, "enable.auto.commit": False, "isolation.level": "read_uncommitted"}
+        consumer = Consumer({**client_config, **settings})
+        try:
+            self._check_owner(self._read_committed(consumer))
+        finally:
+            consumer.close()
+
+    def _check_owner(self, committed: TopicPartition) -> None:
+        if self._owner is not None and committed.offset >= 0 and committed.metadata:
+            owner = msgspec.json.decode(committed.metadata, type=TableOwner)
+            if not owner.is_same_writer(self._owner):
+                raise TableOwnedError(
+                    f"published/{self._topic}", str(owner), str(self._owner), self._owner.stream
+                )
+
+    def _read_committed(self, consumer: Consumer) -> TopicPartition:
+        """Return the committed offset, the batch id after the last batch, with the owner as its metadata."""
         deadline = time.monotonic() + BROKER_TIMEOUT_S
         while True:
             try:
-                (committed,) = self._consumer.committed(
-                    [TopicPartition(self._topic, 0)], timeout=BROKER_TIMEOUT_S
-                )
+                (committed,) = consumer.committed([TopicPartition(self._topic, 0)], timeout=BROKER_TIMEOUT_S)
             except KafkaException as error:
                 # A broker that has just become the coordinator needs a moment to load the group.
                 if error.args[0].code() not in COORDINATOR_UNAVAILABLE_CODES or time.monotonic() > deadline:
                     raise
                 time.sleep(COORDINATOR_RETRY_S)
             else:
-                return committed.offset - 1 if committed.offset >= 0 else -1
+                return committed
 
     def send(self, batch_id: int, records: Iterator[OutgoingRecord]) -> None:
         """Send records and their batch id in one transaction."""
@@ -151,7 +195,8 @@ class TopicTransactions:
             for record in records:
                 for partition in self._partitions if record.key is None else [ANY_PARTITION]:
                     self._produce(record, partition)
-            batch_offset = [TopicPartition(self._topic, 0, batch_id + 1)]
+            owner_json = "" if self._owner is None else msgspec.json.encode(self._owner).decode()
+            batch_offset = [TopicPartition(self._topic, 0, batch_id + 1, owner_json)]
             group = self._consumer.consumer_group_metadata()
             self._producer.send_offsets_to_transaction(batch_offset, group, BROKER_TIMEOUT_S)
             self._producer.commit_transaction(BROKER_TIMEOUT_S)

@@ -8,7 +8,9 @@ import pyarrow as pa
 
 from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import make_parent_folder, read_parquet, write_parquet
+from penstock.engine.tables.folder_owner import claim_folder
 from penstock.engine.tables.table_change import DataFile, TableChange
+from penstock.engine.tables.table_owner import TableClaim
 
 
 class StagedTarget(ABC):
@@ -20,6 +22,10 @@ class StagedTarget(ABC):
     def __init__(self, folder: StoragePath, application: str) -> None:
         self.folder = folder
         self.application = application
+
+    def claim(self, claim: TableClaim) -> None:
+        """Claim the folder for its only writer. Raises TableOwnedError if it belongs to another one."""
+        claim_folder(self.folder, claim)
 
     @abstractmethod
     def read_last_batch(self) -> int:

@@ -48,6 +48,7 @@ def erase_key(
     report_progress: ProgressReporter,
 ) -> tuple[int, "ErasureAccount"]:
     """Erase a key. Returns the batch that erased it and its account; a running stream resumes afterwards."""
+    from penstock.engine.batch.stream_claim import make_stream_claim
     from penstock.engine.erasure.key_erasure import ErasureRequest, ErasureTarget, erase_key_state
     from penstock.engine.host.control_reporter import to_batch_record
 
@@ -56,7 +57,8 @@ def erase_key(
         refuse_unfinished_switch(streams, request.stream)
         folder = _resolve_folder(settings, request.stream)
         broker = settings.kafka.broker_access("host")
-        target = ErasureTarget(request.stream, folder, settings.warehouse_path, broker.client_config)
+        claim = make_stream_claim(streams, request.stream)
+        target = ErasureTarget(request.stream, folder, settings.warehouse_path, broker.client_config, claim)
         last_outcome = target.journal.read_last_outcome()
         if last_outcome is not None:
             store.record_batch(to_batch_record(request.stream, last_outcome))

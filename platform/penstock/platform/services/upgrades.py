@@ -182,11 +182,13 @@ def _finish_last_commit(settings: Settings, folder: Path, plan: "Plan") -> None:
     """Finish the commit of a killed host: write its last journaled batch to the tables again."""
     from penstock.engine.batch.commit_recovery import finish_commits
     from penstock.engine.batch.journal import BatchJournal
+    from penstock.engine.batch.stream_claim import make_stream_claim
 
     last_outcome = BatchJournal(folder / "journal").read_last_outcome()
     if last_outcome is not None:
         broker = settings.kafka.broker_access("host")
-        finish_commits(last_outcome, plan, settings.warehouse_path, broker.client_config)
+        claim = make_stream_claim(settings.home / "streams", plan.name)
+        finish_commits(last_outcome, plan, settings.warehouse_path, broker.client_config, claim)
 
 
 def _default_replay_start(settings: Settings, plan: "Plan") -> str:
