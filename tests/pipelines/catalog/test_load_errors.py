@@ -1,10 +1,13 @@
 """A pipeline that cannot be loaded is reported in one sentence with its file. Other pipelines load."""
 
+import threading
+from textwrap import dedent
+
 import pytest
 from tests.catalogs import PIPELINE_TEMPLATE, WriteCatalogFile
 
 from penstock.engine.errors import DefinitionError
-from penstock.pipelines import catalog
+from penstock.pipelines import catalog, guarded_load
 
 FIX = "Fix the file; other pipelines are not affected"
 BROKEN = {
@@ -19,6 +22,14 @@ BROKEN = {
     ),
     "an exception": ("x = 1\n1 / 0", f"broken.py:2: ZeroDivisionError: division by zero. {FIX}"),
     "an exit": ("import sys\nsys.exit(3)", f"broken.py:2: SystemExit: 3. {FIX}"),
+    "an error that is no exception": (
+        "class Stop(BaseException): ...\nraise Stop('now')",
+        f"broken.py:2: Stop: now. {FIX}",
+    ),
+    "an interrupt": (
+        "raise KeyboardInterrupt",
+        f"broken.py: RuntimeError: the file raises KeyboardInterrupt. {FIX}",
+    ),
     "no pipeline of its name": (
         "other = 1",
         "broken.py: broken: the file defines no pipeline of this name. Define broken = read(...) in the file",
@@ -64,3 +75,30 @@ def test_a_fixed_file_is_loaded_and_so_is_one_with_a_fixed_helper(write: WriteCa
     write("one.py", PIPELINE_TEMPLATE.format(name="one"))
     write("_shared.py", "STEP = 1")
     assert {catalog.reload_plan(name).name for name in ("one", "two")} == {"one", "two"}
+
+
+def test_a_file_that_does_not_end_is_stopped_and_named_once(
+    write: WriteCatalogFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guarded_load, "IMPORT_TIMEOUT_S", 0.5)
+    write("good.py", PIPELINE_TEMPLATE.format(name="good"))
+    file = write("endless.py", "x = 1\nwhile True:\n    pass")
+    for _ in range(2):  # the second time, the file is not run again
+        with pytest.raises(
+            DefinitionError, match=r"endless\.py:[23]: the file: its code did not end within 0.5 s"
+        ):
+            catalog.reload_plan("endless")
+    (thread,) = [t for t in threading.enumerate() if t.name == "load of endless.py"] or [None]
+    if thread is not None:
+        thread.join(10)
+    assert not [t for t in threading.enumerate() if t.name == "load of endless.py"]
+    assert catalog.reload_plan("good").name == "good"
+    file.write_text(dedent(PIPELINE_TEMPLATE.format(name="endless")))
+    assert catalog.reload_plan("endless").name == "endless"
+
+
+def test_two_files_of_one_pipeline_are_both_named(write: WriteCatalogFile) -> None:
+    write("twice.py", PIPELINE_TEMPLATE.format(name="twice"))
+    write("twice.yaml", "read: sensors")
+    with pytest.raises(DefinitionError, match=r"twice\.py and .*twice\.yaml both define pipeline twice"):
+        catalog.reload_plan("twice")

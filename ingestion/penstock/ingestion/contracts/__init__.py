@@ -10,7 +10,7 @@ from penstock.ingestion.contracts.catalog import (
     parse_contract,
     read_contract,
 )
-from penstock.ingestion.contracts.contract import Contract, ContractField, TopicLayout
+from penstock.ingestion.contracts.contract import Contract, ContractField, TopicLayout, dead_letter_topic
 from penstock.ingestion.contracts.contract_modes import CompatibilityMode, RecordEncoding
 from penstock.ingestion.contracts.json_codec import JsonCodec, json_codec
 from penstock.ingestion.contracts.record_types import record_type
@@ -24,6 +24,7 @@ __all__ = [
     "LoadedCatalog",
     "RecordEncoding",
     "TopicLayout",
+    "dead_letter_topic",
     "json_codec",
     "list_contract_names",
     "load_catalog",

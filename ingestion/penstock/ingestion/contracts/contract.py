@@ -43,6 +43,11 @@ class TopicLayout:
     settings: tuple[tuple[str, str], ...] = ()
 
 
+def dead_letter_topic(topic: str) -> str:
+    """Return the topic that receives the invalid records of a topic."""
+    return f"{topic}.dead-letters"
+
+
 @dataclass(frozen=True, slots=True)
 class Contract:
     """The declaration of one topic; everything else about its records is derived from it.
@@ -74,7 +79,7 @@ class Contract:
     @property
     def dead_letter_topic(self) -> str:
         """The topic that receives invalid records."""
-        return f"{self.topic}.dead-letters"
+        return dead_letter_topic(self.topic)
 
     def get_field(self, name: str) -> ContractField:
         """Return the field with this name; raise ContractError if there is none."""

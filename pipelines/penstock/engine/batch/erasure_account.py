@@ -10,8 +10,6 @@ import pyarrow as pa
 
 from penstock.engine.tables.timestamps import TIMESTAMP_TYPE, to_timestamps
 
-ERASURES_FOLDER = "erasures"
-
 ERASURES_SCHEMA = pa.schema(
     [
         pa.field("stage", pa.string()),

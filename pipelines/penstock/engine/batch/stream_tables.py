@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from penstock.engine.batch.batch_rows import BatchRows
-from penstock.engine.batch.erasure_account import ERASURES_FOLDER, ERASURES_SCHEMA
+from penstock.engine.batch.erasure_account import ERASURES_SCHEMA
 from penstock.engine.batch.open_sinks import open_sinks
 from penstock.engine.batch.record_tables import RecordTables
 from penstock.engine.batch_time import BatchTime
@@ -19,7 +19,7 @@ from penstock.engine.tables.sink_target import SinkTarget
 from penstock.engine.tables.staged_target import StagedTarget
 from penstock.engine.tables.table_change import TableChange
 from penstock.engine.tables.table_owner import TableClaim
-from penstock.engine.tables.table_paths import list_owned_paths
+from penstock.engine.tables.table_paths import ERASURES_FOLDER, list_owned_paths
 from penstock.engine.tables.timestamps import as_table
 
 MAX_PARALLEL_COMMITS = 4

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from penstock.engine import storage
 from penstock.engine.batch.commit_recovery import finish_commits
 from penstock.engine.batch.erasure_account import (
-    ERASURES_FOLDER,
     ERASURES_SCHEMA,
     ErasureAccount,
     build_account_rows,
@@ -28,6 +27,7 @@ from penstock.engine.state import sorted_run
 from penstock.engine.state.file_names import new_run_name
 from penstock.engine.tables.log_table import LogTable
 from penstock.engine.tables.table_owner import TableClaim
+from penstock.engine.tables.table_paths import ERASURES_FOLDER
 
 ERASE_KIND = "erase"
 

@@ -2,6 +2,9 @@
 
 from penstock.engine.plan.stages import Plan, Stage
 
+ERASURES_FOLDER = "erasures"
+"""The folder of tables that record which keys were erased."""
+
 LOOKUPS_FOLDER = "lookups"
 """The folder of tables that record the lookup versions of each batch."""
 

@@ -22,6 +22,7 @@ from penstock.ingestion.contracts import load_contract
 from penstock.ingestion.contracts.yaml_files import read_yaml
 from penstock.ingestion.errors import ContractError
 from penstock.pipelines.demonstration import Demo, parse_demo
+from penstock.pipelines.guarded_load import run_guarded
 from penstock.pipelines.load_failures import describe_failure, locate_failure
 from penstock.stream import Pipeline, from_yaml
 from penstock.stream.problem_lines import locate_problems
@@ -39,14 +40,26 @@ def load_plan(name: str) -> Plan:
     file = find_pipeline_file(name)
     if file is None or name not in pipeline_names():
         raise unknown_pipeline(name)
+    user_files = list(find_user_modules(name).values())
     try:
-        return _load_pipeline(file).to_plan(name)
+        _refuse_second_file(name)
+        return run_guarded(lambda: _load_pipeline(file).to_plan(name), file, user_files)
     except DefinitionError as problem:
-        raise locate_failure(problem, file, find_user_modules(name).values()) from None
+        raise locate_failure(problem, file, user_files) from None
     except ContractError as problem:
         raise DefinitionError("read", problem, "Fix the contract file", display_path(file)) from problem
-    except (Exception, SystemExit) as problem:
-        raise describe_failure(problem, file, find_user_modules(name).values()) from problem
+    except KeyboardInterrupt:
+        raise
+    except BaseException as problem:
+        raise describe_failure(problem, file, user_files) from problem
+
+
+def _refuse_second_file(name: str) -> None:
+    """Raise DefinitionError if both a Python and a YAML file define a pipeline: neither is preferred in silence."""
+    python_file, yaml_file = (CATALOG_FOLDER / f"{name}{suffix}" for suffix in (".py", ".yaml"))
+    if python_file.is_file() and yaml_file.is_file():
+        problem = f"{display_path(python_file)} and {display_path(yaml_file)} both define pipeline {name}"
+        raise DefinitionError("the file", problem, "Remove or rename one of them", display_path(python_file))
 
 
 def unknown_pipeline(name: str) -> DefinitionError:

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator
 from functools import cache
 
+from penstock.core.display_path import display_path
 from penstock.core.names import explain_unknown_name
 from penstock.engine.archive.archive_names import find_archived_topic, is_compacted, list_archive_names
 from penstock.engine.errors import DefinitionError
@@ -11,6 +12,7 @@ from penstock.engine.plan.stages import Plan
 from penstock.ingestion.errors import IngestionError
 from penstock.pipelines import catalog
 from penstock.platform.errors import UnknownStreamError
+from penstock.platform.services.table_claims import find_claim_conflict
 from penstock.quality.errors import QualityError
 from penstock.quality.expectations.stream_checks import add_topic_checks
 
@@ -18,13 +20,16 @@ log = logging.getLogger(__name__)
 
 
 def load_plan(name: str) -> Plan:
-    """Load the plan of a pipeline, with the checks from the suites of its topics."""
-    return _add_checks(catalog.load_plan(name))
+    """Load the plan of a pipeline, with the checks from the suites of its topics.
+
+    Raises DefinitionError if it is invalid, or if one of its tables belongs to another stream.
+    """
+    return _refuse_tables_of_others(_add_checks(catalog.load_plan(name)))
 
 
 def reload_plan(name: str) -> Plan:
     """Load the plan again from its current file, for long-running processes."""
-    return _add_checks(catalog.reload_plan(name))
+    return _refuse_tables_of_others(_add_checks(catalog.reload_plan(name)))
 
 
 def load_valid_plans() -> Iterator[Plan]:
@@ -44,11 +49,26 @@ def _warn_once(name: str, error_text: str) -> None:
 def find_definition_error(name: str) -> DefinitionError | None:
     """Return why a stream's current definition cannot run, None if it can."""
     topic = find_archived_topic(name)
+    if topic is not None and name in catalog.pipeline_names():
+        problem = f"stream {name} is the archive of topic {topic}"
+        return DefinitionError(name, problem, "Rename the file", display_path(catalog.pipeline_file(name)))
     try:
         load_plan(name) if topic is None else is_compacted(topic)
     except DefinitionError as error:
         return error
     return None
+
+
+def _refuse_tables_of_others(plan: Plan) -> Plan:
+    if (conflict := find_claim_conflict(plan.name)) is not None:
+        raise conflict
+    return plan
+
+
+def refuse_invalid_definition(stream: str) -> None:
+    """Raise the error of a stream's definition, before its desired state changes. A removed file is no error."""
+    if stream in list_stream_names() and (error := find_definition_error(stream)) is not None:
+        raise error
 
 
 def _add_checks(plan: Plan) -> Plan:

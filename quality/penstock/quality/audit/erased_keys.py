@@ -9,7 +9,8 @@ from itertools import product
 
 import pyarrow as pa
 
-from penstock.engine.batch.erasure_account import ERASURES_FOLDER, digest_key
+from penstock.engine.batch.erasure_account import digest_key
+from penstock.engine.tables.table_paths import ERASURES_FOLDER
 from penstock.quality.audit.scope import AuditScope
 from penstock.quality.table_reads import read_rows as rows_of
 

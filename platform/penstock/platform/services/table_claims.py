@@ -1,0 +1,134 @@
+"""The claims of all pipelines and states on tables, as of the current files."""
+
+import logging
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from penstock.core.errors import PenstockError
+from penstock.engine import user_modules
+from penstock.engine.errors import DefinitionError
+from penstock.engine.plan.stages import Plan
+from penstock.engine.stream_folders import resolve_stream_folder
+from penstock.engine.upgrade.stored_plan import read_stored_plan
+from penstock.engine.user_modules import find_pipeline_file
+from penstock.ingestion.contracts import CATALOG_FOLDER, dead_letter_topic, list_contract_names
+from penstock.pipelines import catalog
+from penstock.pipelines.table_claims import (
+    StreamOutputs,
+    TableClaims,
+    list_archive_outputs,
+    list_pipeline_outputs,
+)
+from penstock.platform.errors import SettingsError
+from penstock.platform.services.definition_files import definition_fingerprint
+from penstock.platform.settings import load_settings
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class BuiltClaims:
+    """Claims, the state of the files they were built from, and the pipelines that could not be loaded."""
+
+    claims: TableClaims
+    files: object
+    failed: Mapping[str, str]
+
+
+class ClaimsCache:
+    """Builds the claims again only if a file changed, because hosts load one pipeline after another."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._built: BuiltClaims | None = None
+
+    def read(self) -> TableClaims:
+        """Return the claims as of the current files."""
+        streams = find_streams_folder()
+        with self._lock:
+            files = _stat_files(streams)
+            built = self._built
+            is_current = built is not None and built.files == files
+            if built is None or not is_current or _fingerprint(built.failed) != built.failed:
+                self._built = built = _build_claims(streams, files)
+            return built.claims
+
+
+_cache = ClaimsCache()
+
+
+def find_claim_conflict(name: str) -> DefinitionError | None:
+    """Return why a pipeline may not write one of its tables or topics; None if it may write all."""
+    return _cache.read().find_conflict(name)
+
+
+def find_streams_folder() -> Path | None:
+    """Return the folder of the streams of this installation; None if the settings are invalid."""
+    try:
+        return load_settings().settings.home / "streams"
+    except SettingsError:
+        return None
+
+
+def read_stored_plans(streams: Path | None) -> Iterator[Plan]:
+    """Yield the definition of each stream with state. A stored definition that cannot be read claims nothing."""
+    for path in _list_stream_folders(streams):
+        try:
+            plan = read_stored_plan(resolve_stream_folder(path.parent, path.name))
+        except (PenstockError, OSError, ValueError, KeyError, TypeError):
+            log.warning("Stored definition cannot be read (stream=%s)", path.name, exc_info=True)
+        else:
+            yield from [] if plan is None else [plan]
+
+
+def _build_claims(streams: Path | None, files: object) -> BuiltClaims:
+    outputs_by_stream = {
+        plan.name: StreamOutputs(
+            plan.name, find_pipeline_file(plan.name), state_outputs=tuple(list_pipeline_outputs(plan))
+        )
+        for plan in read_stored_plans(streams)
+    }
+    failed: dict[str, str] = {}
+    for name in catalog.pipeline_names():
+        try:
+            plan = catalog.load_plan(name)
+        except DefinitionError:
+            failed[name] = ""
+            continue
+        held = outputs_by_stream.get(name, StreamOutputs(name, find_pipeline_file(name)))
+        outputs_by_stream[name] = replace(held, outputs=tuple(list_pipeline_outputs(plan)))
+    archives = {topic: list_archive_outputs(topic) for topic in list_contract_names()}
+    dead_letters = {dead_letter_topic(topic): topic for topic in archives}
+    claims = TableClaims([*outputs_by_stream.values(), *archives.values()], dead_letters)
+    return BuiltClaims(claims, files, _fingerprint(failed))
+
+
+def _fingerprint(failed: Mapping[str, str]) -> Mapping[str, str]:
+    """Return a text for each pipeline that changes with any file that may let it load."""
+    return {name: definition_fingerprint(name) for name in failed}
+
+
+def _stat_files(streams: Path | None) -> object:
+    folders = [resolve_stream_folder(path.parent, path.name) for path in _list_stream_folders(streams)]
+    paths = [
+        *sorted(user_modules.CATALOG_FOLDER.iterdir()),
+        *sorted(CATALOG_FOLDER.iterdir()),
+        *(folder / "plan.json" for folder in folders),
+    ]
+    return [(path, stat.st_mtime_ns, stat.st_size) for path in paths if (stat := _stat(path)) is not None]
+
+
+def _list_stream_folders(streams: Path | None) -> list[Path]:
+    return (
+        [] if streams is None or not streams.is_dir() else sorted(p for p in streams.iterdir() if p.is_dir())
+    )
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
