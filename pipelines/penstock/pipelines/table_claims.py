@@ -7,6 +7,7 @@ A stream with state owns the tables in its stored definition, so a running strea
 Without state, a pipeline owns the table of its own name, and otherwise the first by name does.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +21,21 @@ from penstock.engine.tables.table_paths import ERASURES_FOLDER, list_owned_paths
 from penstock.ingestion.contracts.yaml_files import read_yaml_lines
 from penstock.stream.problem_lines import read_python_lines
 
-PLATFORM_FOLDERS = ("quarantine", "raw", "runs")
-"""Folders of the warehouse that no sink may use: several streams share a quarantine, and runs are temporary."""
+PLATFORM_FOLDERS = (
+    "checks",
+    "erasures",
+    "late",
+    "ledger",
+    "lookups",
+    "quarantine",
+    "raw",
+    "runs",
+    "streams",
+    "topics",
+)
+"""Folders of the warehouse, and of assets, that no sink may use."""
+
+_FOLDER_PATTERN = re.compile(r"[A-Za-z0-9_]+")
 
 
 @dataclass(frozen=True)
@@ -103,6 +117,7 @@ class TableClaims:
         for output in stream.outputs:
             if problem := self._find_problem(stream, output):
                 fix = "Choose another name" if output.keyword else "Rename the pipeline, or its stage"
+                fix = "Set another `folder` in the class of the sink" if "the sink of" in problem else fix
                 field = output.keyword or name
                 return DefinitionError(field, problem, fix, locate_output(stream.file, output))
         return None
@@ -119,8 +134,13 @@ class TableClaims:
         if output.keyword == "publish" and output.name in self._dead_letter_topics:
             topic = self._dead_letter_topics[output.name]
             return f"{output} holds the dead letters of topic {topic}"
-        if output.keyword and output.path.partition("/")[0] in PLATFORM_FOLDERS:
-            return f"the folder of {output.path} belongs to the platform"
+        folder = output.path.rpartition("/")[0]
+        if output.keyword and folder in PLATFORM_FOLDERS:
+            return f"the sink of {output} has folder {folder!r}, which belongs to the platform"
+        if output.keyword and not _FOLDER_PATTERN.fullmatch(folder):
+            return (
+                f"the sink of {output} has folder {folder!r}; a folder is one word of letters, digits and _"
+            )
         return ""
 
 

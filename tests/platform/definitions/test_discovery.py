@@ -47,7 +47,7 @@ def test_a_new_module_adds_definitions(package: str) -> None:
 
 
 def test_builders_are_sorted_by_module(package: str) -> None:
-    modules = [builder.__module__ for builder in find_definition_builders(package)]
+    modules = [module for module, _ in find_definition_builders(package)]
     assert modules == ["found_definitions.below.ant", "found_definitions.zebra"]
 
 
@@ -58,7 +58,7 @@ def test_every_module_with_a_builder_is_found_once() -> None:
         for file in folder.rglob("*.py")
         if "\ndef build_definitions(" in file.read_text()
     ]
-    modules = [builder.__module__.removeprefix(f"{PACKAGE}.") for builder in find_definition_builders()]
+    modules = [module.removeprefix(f"{PACKAGE}.") for module, _ in find_definition_builders()]
     assert modules == sorted(expected)
     assert {"catalog_definitions", "streams.audit_checks", "topics.topic_drift"} <= set(modules)
 

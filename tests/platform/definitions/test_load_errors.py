@@ -72,7 +72,7 @@ def test_each_invalid_file_has_a_failing_check_with_the_reason(
     )
     assert set(checks.check_keys) == set(CHECKS), "a table without a stream has no asset for a check"
     result = definitions.resolve_implicit_global_asset_job_def().execute_in_process(
-        instance=instance, asset_selection=[], op_selection=["files"]
+        instance=instance, asset_selection=[], op_selection=["definition_errors_checks"]
     )
     evaluations = {
         evaluation.asset_check_key: evaluation for evaluation in result.get_asset_check_evaluations()

@@ -6,6 +6,7 @@ pipeline: any failure to load it raises a DefinitionError that names the file an
 """
 
 import ast
+import glob
 import re
 import sys
 from collections.abc import Mapping
@@ -34,12 +35,25 @@ def pipeline_names() -> tuple[str, ...]:
     return tuple(sorted({path.stem for path in files if not path.stem.startswith("_")}))
 
 
+def is_pipeline_name(name: str) -> bool:
+    """Whether a pipeline may have this name: Python, Dagster, Kafka and file systems all accept it."""
+    return name.isascii() and name.isidentifier()
+
+
+def to_pipeline_name(name: str) -> str:
+    """Return a valid name that is like an invalid one."""
+    return re.sub(r"\W|^(?=\d)", "_", name, flags=re.ASCII)
+
+
 @cache
 def load_plan(name: str) -> Plan:
     """Return the validated plan of a pipeline. Raises DefinitionError if it is unknown or invalid."""
     file = find_pipeline_file(name)
-    if file is None or name not in pipeline_names():
+    if name not in pipeline_names():
         raise unknown_pipeline(name)
+    if file is None:
+        link = next(CATALOG_FOLDER.glob(f"{glob.escape(name)}.*"))
+        raise DefinitionError("the file", "it cannot be read", "Remove or fix the link", display_path(link))
     user_files = list(find_user_modules(name).values())
     try:
         _refuse_second_file(name)
@@ -126,13 +140,12 @@ def _reload_root(module: str) -> str:
 
 
 def _load_pipeline(file: Path) -> Pipeline:
+    name = file.stem
+    if not is_pipeline_name(name):
+        fix = f"Rename it to {to_pipeline_name(name)}{file.suffix}: names have letters, digits and _"
+        raise DefinitionError("the file", f"{name!r} is not a valid name of a pipeline", fix)
     if file.suffix == ".yaml":
         return from_yaml(file)
-    name = file.stem
-    if not name.isidentifier():
-        valid_name = re.sub(r"\W|^(?=\d)", "_", name, flags=re.ASCII)
-        fix = f"Rename it to {valid_name}.py: names of Python files have letters, digits and _"
-        raise DefinitionError("the file", f"{name!r} is not a Python name", fix, display_path(file))
     module = import_module(pipeline_module(name))
     pipeline = getattr(module, name, None)
     if not isinstance(pipeline, Pipeline):

@@ -7,7 +7,9 @@ from dagster import Definitions
 from penstock.core.clock import now_ms
 from penstock.ingestion.contracts import CATALOG_FOLDER, Contract
 from penstock.platform.control import ControlStore
+from penstock.platform.definitions.asset_keys import stream_key
 from penstock.platform.definitions.asset_specs import AssetContext, build_asset_specs, invalid_asset_spec
+from penstock.platform.definitions.buildable_files import select_buildable
 from penstock.platform.definitions.context import DefinitionsContext
 from penstock.platform.definitions.load_errors import (
     CONTRACT_FILE,
@@ -69,6 +71,9 @@ def build_catalog_definitions(
     Assets of invalid files are shown and can be started and stopped. The tables of an invalid pipeline appear after
     its file is fixed.
     """
+    buildable = select_buildable(contracts, pipelines, asset_context)
+    contracts, pipelines = buildable.contracts, buildable.pipelines
+    load_errors = [*load_errors, *buildable.errors]
     streams = [ReportedStream(item.name, stream_asset_keys(item.plan)) for item in pipelines]
     unreadable = [item for item in load_errors if item.file_kind in (PIPELINE_FILE, CONTRACT_FILE)]
     topics = {contract.topic: contract.doc for contract in contracts}
@@ -76,7 +81,7 @@ def build_catalog_definitions(
     streams += [reported_archive_stream(topic) for topic in topics]
     steerable_names = [
         *(stream.name for stream in streams),
-        *(item.name for item in unreadable if item.file_kind == PIPELINE_FILE),
+        *(item.name for item in unreadable if item.asset_key == stream_key(item.name)),
     ]
     assets = [
         *build_asset_specs(contracts, pipelines, asset_context),

@@ -30,8 +30,8 @@ class DefinitionsContext:
 
     @property
     def pipeline_names(self) -> Sequence[str]:
-        """The names of all pipelines, including invalid ones."""
-        return catalog.pipeline_names()
+        """The names of all pipelines, including invalid ones; except names that Dagster does not accept."""
+        return tuple(name for name in catalog.pipeline_names() if catalog.is_pipeline_name(name))
 
     @cached_property
     def alerts(self) -> AlertDispatcher:

@@ -1,7 +1,7 @@
 """Invalid pipelines, contracts and suites: each fails a check of its asset; everything else works as usual."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from penstock.ingestion.contracts import CATALOG_FOLDER
 from penstock.pipelines import catalog
 from penstock.platform.definitions.asset_keys import stream_key, topic_key
 from penstock.platform.definitions.scheduled_checks import build_checks, to_evaluation
-from penstock.platform.services.stream_catalog import find_definition_error
+from penstock.platform.services.stream_catalog import find_invalid_pipelines
 from penstock.quality.expectations.suite import SUITES_FOLDER
 
 SENSOR_INTERVAL_S = 30
@@ -48,9 +48,20 @@ class LoadError:
 
 def find_pipeline_errors() -> Iterator[LoadError]:
     """Yield every pipeline of the catalog that cannot be loaded."""
-    for name in catalog.pipeline_names():
-        if (error := find_definition_error(name)) is not None:
-            yield LoadError(PIPELINE_FILE, stream_key(name), str(error), find_pipeline_file(name))
+    keys: set[AssetKey] = set()
+    for name, error in find_invalid_pipelines().items():
+        keys.add(key := _choose_error_key(name, keys))
+        yield LoadError(PIPELINE_FILE, key, str(error), find_pipeline_file(name))
+
+
+def _choose_error_key(name: str, taken: Collection[AssetKey]) -> AssetKey:
+    """Return the asset of an invalid pipeline; that of a name which Dagster refuses has a similar name."""
+    if catalog.is_pipeline_name(name):
+        return stream_key(name)
+    key = AssetKey(["files", catalog.to_pipeline_name(name)])
+    while key in taken:
+        key = AssetKey(["files", f"{key.path[-1]}_"])
+    return key
 
 
 def find_contract_errors(errors: Mapping[str, Exception]) -> Iterator[LoadError]:
@@ -67,18 +78,19 @@ def find_suite_errors(errors: Mapping[str, Exception]) -> Iterator[LoadError]:
         )
 
 
-def build_load_error_definitions(load_errors: Sequence[LoadError]) -> Definitions:
-    """Build a failing check for each error, and the sensor that reports the checks."""
-    return Definitions(
-        asset_checks=[_build_checks(load_errors)] if load_errors else [], sensors=[_build_sensor(load_errors)]
-    )
+def build_load_error_definitions(
+    load_errors: Sequence[LoadError], name: str = "definition_errors"
+) -> Definitions:
+    """Build a failing check for each error, and the sensor of a name that reports the checks."""
+    checks = [_build_checks(load_errors, f"{name}_checks")] if load_errors else []
+    return Definitions(asset_checks=checks, sensors=[_build_sensor(load_errors, name)])
 
 
 def _load_check_name(load_error: LoadError) -> str:
     return f"{load_error.file_kind}_valid"
 
 
-def _build_checks(load_errors: Sequence[LoadError]) -> AssetChecksDefinition:
+def _build_checks(load_errors: Sequence[LoadError], name: str) -> AssetChecksDefinition:
     specs = [
         AssetCheckSpec(
             _load_check_name(load_error), asset=load_error.asset_key, description=load_error.message
@@ -86,7 +98,7 @@ def _build_checks(load_errors: Sequence[LoadError]) -> AssetChecksDefinition:
         for load_error in load_errors
     ]
     errors_by_key = {spec.key: load_error for spec, load_error in zip(specs, load_errors, strict=True)}
-    return build_checks("files", specs, lambda _context, key: _failed_result(errors_by_key[key]))
+    return build_checks(name, specs, lambda _context, key: _failed_result(errors_by_key[key]))
 
 
 def _failed_result(load_error: LoadError) -> AssetCheckResult:
@@ -99,7 +111,7 @@ def _failed_result(load_error: LoadError) -> AssetCheckResult:
     )
 
 
-def _build_sensor(load_errors: Sequence[LoadError]) -> SensorDefinition:
+def _build_sensor(load_errors: Sequence[LoadError], name: str) -> SensorDefinition:
     def evaluate(context: SensorEvaluationContext) -> SensorResult | SkipReason:
         current = {
             f"{load_error.file_kind} {load_error.asset_key.to_user_string()}": load_error.message
@@ -111,7 +123,7 @@ def _build_sensor(load_errors: Sequence[LoadError]) -> SensorDefinition:
         return SensorResult(asset_events=events, cursor=json.dumps(current))
 
     return SensorDefinition(
-        name="definition_errors",
+        name=name,
         evaluation_fn=evaluate,
         minimum_interval_seconds=SENSOR_INTERVAL_S,
         default_status=DefaultSensorStatus.RUNNING,

@@ -35,7 +35,7 @@ def reload_plan(name: str) -> Plan:
 def load_valid_plans() -> Iterator[Plan]:
     """Yield the plans of all valid pipelines; log the error of each invalid one."""
     for name in catalog.pipeline_names():
-        if (error := find_definition_error(name)) is None:
+        if (error := find_pipeline_error(name)) is None:
             yield load_plan(name)
         else:
             _warn_once(name, str(error))
@@ -49,14 +49,26 @@ def _warn_once(name: str, error_text: str) -> None:
 def find_definition_error(name: str) -> DefinitionError | None:
     """Return why a stream's current definition cannot run, None if it can."""
     topic = find_archived_topic(name)
-    if topic is not None and name in catalog.pipeline_names():
-        problem = f"stream {name} is the archive of topic {topic}"
-        return DefinitionError(name, problem, "Rename the file", display_path(catalog.pipeline_file(name)))
     try:
         load_plan(name) if topic is None else is_compacted(topic)
     except DefinitionError as error:
         return error
     return None
+
+
+def find_pipeline_error(name: str) -> DefinitionError | None:
+    """Return why the file of a pipeline cannot run, None if it can. An archive of its name is not affected."""
+    topic = find_archived_topic(name)
+    if topic is None:
+        return find_definition_error(name)
+    problem = f"stream {name} is the archive of topic {topic}"
+    return DefinitionError("the file", problem, "Rename it", display_path(catalog.pipeline_file(name)))
+
+
+def find_invalid_pipelines() -> dict[str, DefinitionError]:
+    """Return the error of each pipeline that cannot run, by name."""
+    errors = {name: find_pipeline_error(name) for name in catalog.pipeline_names()}
+    return {name: error for name, error in errors.items() if error is not None}
 
 
 def _refuse_tables_of_others(plan: Plan) -> Plan:

@@ -11,6 +11,7 @@ from penstock.engine.host.control import DesiredRunState, DesiredState, Lease, S
 from penstock.engine.host.stream_state import StreamState
 from penstock.platform.control import ControlStore
 from penstock.platform.errors import StackError, UnknownStreamError
+from penstock.platform.services.stream_catalog import refuse_invalid_definition
 
 RETRYABLE_STATES = (StreamState.RETRYING, StreamState.FAILED)
 """The states in which a request to start is a new try."""
@@ -70,8 +71,13 @@ class StateRequest:
 def request_state(
     store: ControlStore, stream: str, stream_command: StreamCommand, known_streams: Collection[str]
 ) -> StateRequest:
-    """Write the desired state of a stream. Raises UnknownStreamError if the stream is not known."""
+    """Write the desired state of a stream. Raises UnknownStreamError if the stream is not known.
+
+    A stream that cannot run is not asked to: raises the DefinitionError of its file, and it stays as it is.
+    """
     check_stream_exists(stream, known_streams)
+    if stream_command.desired is DesiredRunState.RUNNING:
+        refuse_invalid_definition(stream)
     health, lease, requested_at_ms = store.read_health(stream), store.read_lease(stream), now_ms()
     # Stopping always makes a new revision, so that a replay that holds the stream does not restart it afterwards.
     is_retry = (
