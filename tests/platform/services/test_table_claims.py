@@ -11,6 +11,7 @@ from penstock.engine.upgrade.stored_plan import store_plan
 from penstock.pipelines import catalog
 from penstock.platform.services.stream_catalog import (
     find_definition_error,
+    find_pipeline_error,
     list_stream_names,
     load_valid_plans,
     refuse_invalid_definition,
@@ -139,4 +140,7 @@ def test_a_topic_for_dead_letters_is_not_published_to(write: WriteCatalogFile, s
 
 def test_a_pipeline_does_not_have_the_name_of_an_archive(write: WriteCatalogFile, start: StartStream) -> None:
     write("archive-sensors.yaml", "read: sensors")
-    assert "is the archive of topic sensors" in refused()["archive-sensors"]
+    assert "stream archive-sensors is the archive of topic sensors" in str(
+        find_pipeline_error("archive-sensors")
+    )
+    assert refused() == {}, "the archive itself is not affected"

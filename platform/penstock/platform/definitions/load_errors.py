@@ -54,12 +54,12 @@ def find_pipeline_errors() -> Iterator[LoadError]:
         yield LoadError(PIPELINE_FILE, key, str(error), find_pipeline_file(name))
 
 
-def _choose_error_key(name: str, taken: Collection[AssetKey]) -> AssetKey:
+def _choose_error_key(name: str, used_keys: Collection[AssetKey]) -> AssetKey:
     """Return the asset of an invalid pipeline; that of a name which Dagster refuses has a similar name."""
     if catalog.is_pipeline_name(name):
         return stream_key(name)
     key = AssetKey(["files", catalog.to_pipeline_name(name)])
-    while key in taken:
+    while key in used_keys:
         key = AssetKey(["files", f"{key.path[-1]}_"])
     return key
 
