@@ -64,11 +64,23 @@ def _double_a_commit(warehouse: Path) -> None:
     ledger._commit(2, TableChange([ledger.write_file(rows, "again", 0)]), 0)
 
 
+def _write_as_another_stream(warehouse: Path) -> None:
+    path = warehouse / "latest/stream"
+    other = LogTable(path, pa.schema(DeltaTable(path).schema().to_arrow()), "clash")
+    rows = pa.table(DeltaTable(path).to_pyarrow_table()).slice(0, 1)
+    other.commit(17, other.write(rows, 17, 0), 0)
+
+
 def _lose_a_table(warehouse: Path) -> None:
     (warehouse / "late/stream").rename(warehouse / "late/moved")
 
 
 DAMAGES = {
+    "rows of another stream": Damage(
+        _write_as_another_stream,
+        "writers",
+        "latest/stream: stream clash wrote it too, up to its batch 17 in version ",
+    ),
     "a deleted file": Damage(_delete_a_file, "files", "latest/stream, file batch-000000000003-"),
     "a duplicated file": Damage(
         _duplicate_a_file, "offset ranges", "records/0 offset 2: the ledger has batch 2 more than once"

@@ -62,7 +62,7 @@ def _outside_checks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 
 CHECKS_OF_STREAM = (
-    *("files", "offset ranges", "accounts", "agreement", "late and quarantined", "panes"),
+    *("files", "writers", "offset ranges", "accounts", "agreement", "late and quarantined", "panes"),
     "quarantine",
 )
 CHECKS_OF_TOPIC = ("delivery", "archive", "reading")

@@ -60,7 +60,7 @@ def test_every_check_of_an_undamaged_stream_passes(
 
 
 CHECK_NAMES = (
-    *("files", "offset ranges", "accounts", "agreement", "late and quarantined", "panes"),
+    *("files", "writers", "offset ranges", "accounts", "agreement", "late and quarantined", "panes"),
     *("quarantine", "delivery", "archive", "reading", "results"),
 )
 
