@@ -3,6 +3,7 @@
 import json
 import logging
 import sys
+import time
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -33,6 +34,7 @@ class TextLogFormatter(logging.Formatter):
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(work)s%(message)s")
+        self.converter = time.gmtime  # UTC, as Spark writes to the same file
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""

@@ -1,0 +1,1 @@
+"""Reading the logs of the stack's programs: entries, filters, folded stack traces."""
