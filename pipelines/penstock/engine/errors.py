@@ -17,7 +17,7 @@ PipelineError
 ├── ArchiveError           a topic and its archive do not match, or the topic cannot be read
 ├── CheckFailedError       a record violates a check that stops the stream
 ├── SumOverflowError       a sum exceeds its column
-├── UserCodeError          a user combiner raised an error
+├── UserCodeError          user code raised an error
 ├── PoisonLimitError       more records broke user code than may be quarantined
 ├── LookupTableError       a lookup's table does not exist, or is not as expected
 ├── TableOwnedError        a table or topic belongs to another writer
@@ -225,10 +225,11 @@ class ArchiveError(PipelineError):
 
 
 class UserCodeError(PipelineError):
-    """A user combiner raised an error: which of its functions, and the message."""
+    """User code raised an error: which function, at which file and line if known, and the message."""
 
-    def __init__(self, function: str, problem: BaseException) -> None:
-        super().__init__(f"{function} raised {type(problem).__name__}: {problem}")
+    def __init__(self, function: str, problem: BaseException, location: str = "") -> None:
+        place = f" ({location})" if location else ""
+        super().__init__(f"{function}{place}: {type(problem).__name__}: {problem}")
 
 
 class SumOverflowError(PipelineError):
@@ -244,10 +245,10 @@ class SumOverflowError(PipelineError):
 class PoisonLimitError(PipelineError):
     """More records broke user code than may be quarantined."""
 
-    def __init__(self, stream: str, batch: str, limit: int, reason: str) -> None:
+    def __init__(self, reason: str, record: str, batch: str, limit: int) -> None:
         super().__init__(
-            f"stream {stream}: user code failed on more than {limit} records, the last in {batch} ({reason}). "
-            "Fix the code and start the stream again; PENSTOCK_HOST__POISON_LIMIT allows more."
+            f"{reason}, at {record}. User code fails on more than {limit} records, the last in {batch}. "
+            "Fix the code; PENSTOCK_HOST__POISON_LIMIT allows more such records"
         )
 
 

@@ -53,6 +53,16 @@ def is_user_module(module: str) -> bool:
     return file is not None and _may_be_user_module(module) and not _is_installed(Path(file))
 
 
+def is_user_file(file: Path) -> bool:
+    """Whether a source file is user code: neither installed, nor of Python's library, nor of the platform."""
+    import penstock
+
+    if file.is_relative_to(CATALOG_FOLDER):
+        return True
+    is_platform = any(file.is_relative_to(folder) for folder in penstock.__path__)
+    return file.is_absolute() and not is_platform and not _is_installed(file)  # <string> is not absolute
+
+
 def find_user_module_file(module: str) -> Path | None:
     """Return the file of a user module; None for any other module, and for a missing one."""
     if not _may_be_user_module(module):

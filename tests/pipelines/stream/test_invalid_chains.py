@@ -335,12 +335,16 @@ def test_an_unknown_type_is_refused_with_its_field(field: str) -> None:
     assert raised.value.field == field
 
 
-def test_an_unknown_key_after_an_sql_step_is_named_by_the_compiler() -> None:
+def keep_rows(table: Any) -> Any:
+    return table
+
+
+def test_an_unknown_key_after_a_step_with_unknown_columns_is_named_by_the_compiler() -> None:
     import pyarrow as pa
 
     from penstock.engine.operators.stage_graph import compile_graph
 
-    per_site = read("sensors").sql("SELECT site AS place FROM input").key("palce").aggregate(n=count())
+    per_site = read("sensors").arrow(keep_rows).key("palce").aggregate(n=count())
     plan = per_site.window(fixed("1 hour")).write("per_site").plan
-    with pytest.raises(DefinitionError, match="key: 'palce' is not a column of sensors after its SQL step"):
+    with pytest.raises(DefinitionError, match="key: 'palce' is not a column of sensors after its Arrow step"):
         compile_graph(plan, {plan.first_source_stage.name: {"place": pa.string(), "_time": pa.int64()}})

@@ -58,7 +58,12 @@ ALL = sorted(column.name for column in catalog.load_plan("card_alerts").sources[
             count_by(read("cards").apply(lambda df: df).sql("SELECT *, input.card AS c FROM input"), "c"),
             ["card"],
         ),
-        (count_by(read("cards").sql("SELECT *, c FROM input LATERAL VIEW explode(x) AS c"), "c"), ALL),
+        (
+            count_by(
+                read("cards").sql("SELECT *, c FROM input LATERAL VIEW explode(split(card, '-')) AS c"), "c"
+            ),
+            ALL,
+        ),
         (count_by(read("cards").apply(lambda df: df), "card"), ["card"]),
         (count_by(read("cards").apply(lambda df: df.withColumn("c", df.card)), "c"), ALL),
         (count_by(read("cards").map(lambda row: row, returns={"c": "STRING"}), "c"), ALL),

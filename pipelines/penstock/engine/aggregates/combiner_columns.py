@@ -15,8 +15,9 @@ from penstock.engine.aggregates.list_columns import ListEntry, to_object_column
 from penstock.engine.columnar import NumpyColumn, Rows, to_python_values
 from penstock.engine.definition.predicates import quote_column
 from penstock.engine.definition.user_functions import Combiner
-from penstock.engine.errors import DefinitionError, UserCodeError
+from penstock.engine.errors import DefinitionError
 from penstock.engine.state.header_columns import Int64Array
+from penstock.engine.user_tracebacks import wrap_user_error
 
 ChangeSign = Literal["", ">", "<"]
 """Which elements go into a part: all, added ones (>), or retracted ones (<)."""
@@ -159,7 +160,7 @@ def _call_user_code(function_name: str, combiner: Combiner, call: Callable[[], p
     try:
         return call()
     except Exception as error:
-        raise UserCodeError(f"{function_name} of {type(combiner).__name__}", error) from error
+        raise wrap_user_error(f"{function_name} of {type(combiner).__name__}", error) from error
 
 
 def _encode_partials(partials: pa.Array) -> NumpyColumn:

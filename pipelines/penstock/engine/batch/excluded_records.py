@@ -21,6 +21,11 @@ class ExcludedRecord:
     kind: Literal["user_code_error", "replayed"] = "user_code_error"
 
     @property
+    def address(self) -> str:
+        """Where the record is in its topic."""
+        return f"{self.topic}/{self.partition} offset {self.offset}"
+
+    @property
     def quarantine_reason(self) -> str:
         """The reason, as the quarantine table has it."""
         return f"{self.kind}: {self.reason}"

@@ -7,10 +7,12 @@ excludes it.
 Nothing of a batch is visible before it is committed, so it can be tried as often as needed. Excluded records are
 recorded beside the intent: a batch that is repeated excludes the same ones. A record is excluded only if it fails
 alone and the batch works without it; any other error fails the batch.
+
+Code that fails on every record is found before the search, from a few records that are spread over the batch.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from penstock.engine.batch.batch_computation import BatchComputation
@@ -23,10 +25,16 @@ from penstock.engine.batch.excluded_records import (
     SplittableInput,
     find_no_resent,
 )
+from penstock.engine.batch.intent import BatchIntent, OffsetRange
 from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.errors import PoisonLimitError
 
 log = logging.getLogger(__name__)
+
+LARGE_BATCH_FACTOR = 20
+"""A batch is large when it has this many times more records than may be quarantined."""
+LARGE_BATCH_SAMPLE = 5
+"""How many records of a large batch are tried before the search: if each fails, so does nearly every record."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,7 @@ class PoisonIsolation:
         except Exception as error:
             reason = batch_input.describe_user_error(error)
             if self.limit and reason:
-                poison_records = self._find_poison(computation, batch_input, reason)
+                poison_records = self._find_poison(computation, batch_input, error)
             if not poison_records:
                 raise  # user code did not fail, or no record fails alone
             result = computation.compute(batch_input.exclude_records([*resent, *poison_records]))
@@ -71,24 +79,65 @@ class PoisonIsolation:
         return result
 
     def _find_poison(
-        self, computation: BatchComputation, batch_input: SplittableInput, reason: str
+        self, computation: BatchComputation, batch_input: SplittableInput, error: Exception
     ) -> list[ExcludedRecord]:
-        """Return the records that fail alone. Stops at more of them than the limit allows."""
+        """Return the records that fail alone. Raises PoisonLimitError for more of them than the limit allows."""
         intent = computation.intent
         remaining = self.limit - self.journal.count_poison_before(intent.batch_id)
         ranges = tuple(
             offset_range for offset_range in intent.ranges if offset_range.end > offset_range.start
         )
+        sample = sample_records(ranges, remaining)
+        failing = list(iter_failing(computation, batch_input, sample))
+        if sample and len(failing) == len(sample):
+            raise self._limit_error(failing[0], intent) from error
         poison_records = []
         for record in bisect_failures(computation, batch_input, ranges):
             poison_records.append(record)
             if len(poison_records) > remaining:
-                raise PoisonLimitError(self.stream, intent.description, self.limit, reason)
+                raise self._limit_error(poison_records[0], intent) from error
         return poison_records
+
+    def _limit_error(self, record: ExcludedRecord, intent: BatchIntent) -> PoisonLimitError:
+        return PoisonLimitError(record.reason, record.address, intent.description, self.limit)
 
     def _record_excluded(self, batch_id: int, excluded: Sequence[ExcludedRecord]) -> None:
         if excluded:
             self.journal.record_excluded(batch_id, [vars(record) for record in excluded])
+
+
+def sample_records(ranges: OffsetRanges, limit: int) -> list[OffsetRange]:
+    """Return single records that are spread over the ranges. If all of them fail, more than `limit` records do.
+
+    In a large batch this is a conclusion from few records: they would all have to hit `limit` records by chance.
+    """
+    total = _count_offsets(ranges)
+    count = LARGE_BATCH_SAMPLE if total >= LARGE_BATCH_FACTOR * (limit + 1) else limit + 1
+    if total < count:
+        return []
+    return [_record_at(ranges, number * (total - 1) // max(count - 1, 1)) for number in range(count)]
+
+
+def _record_at(ranges: OffsetRanges, number: int) -> OffsetRange:
+    """Return the record of this number, counted over all ranges, as a range of its own."""
+    for offset_range in ranges:
+        length = offset_range.end - offset_range.start
+        if number < length:
+            start = offset_range.start + number
+            return replace(offset_range, start=start, end=start + 1)
+        number -= length
+    raise IndexError(number)
+
+
+def iter_failing(
+    computation: BatchComputation, batch_input: SplittableInput, singles: Iterable[OffsetRange]
+) -> Iterator[ExcludedRecord]:
+    """Yield the records that fail alone, up to the first one that does not."""
+    for single in singles:
+        reason = _find_failure_reason(computation, batch_input.restrict_to((single,)))
+        if not reason:
+            return
+        yield ExcludedRecord(single.topic, single.partition, single.start, reason)
 
 
 def bisect_failures(

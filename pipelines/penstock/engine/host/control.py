@@ -98,6 +98,8 @@ class BatchRecord:
 class StreamHealth:
     """The last reported state of a stream. `reason` is empty while the stream runs.
 
+    The first line of a reason is its summary. The traceback of user code may follow.
+
     `at_ms` is when the state was reported; for an active stream, when it was started. `epoch` is the epoch of the
     host's lease: of two reports, the one with the higher epoch counts.
     """
@@ -107,6 +109,16 @@ class StreamHealth:
     reason: str
     at_ms: int
     epoch: int = 0
+
+    @property
+    def reason_summary(self) -> str:
+        """The reason in one line."""
+        return self.reason.partition("\n")[0]
+
+    @property
+    def reason_details(self) -> str:
+        """The traceback of user code; empty if there is none."""
+        return self.reason.partition("\n")[2]
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.errors import WriterFencedError
 from penstock.engine.host.control import DesiredRunState, DesiredState, HostControl, Lease, StreamHealth
 from penstock.engine.host.control_reporter import ControlReporter, to_batch_record
+from penstock.engine.host.error_report import describe_user_traceback, summarize_error
 from penstock.engine.host.leases import LeaseKeeper
 from penstock.engine.host.restart_policy import FailureHistory
 from penstock.engine.host.stream_handle import FailedAttempt, HostedStream, StreamFactory, StreamHandle
@@ -224,7 +225,7 @@ class StreamSupervisor:
         except Exception as error:
             self._stop_failures = self._stop_failures.add_failure(self._context.clock())
             log.exception("Stop failed; retrying (the stream writes nothing)")
-            self._report_health(StreamState.RETRYING, f"it could not be stopped: {_describe_error(error)}")
+            self._report_health(StreamState.RETRYING, f"it could not be stopped: {summarize_error(error)}")
             return False
         else:
             self._hosted, self._stop_failures = None, FailureHistory()
@@ -244,21 +245,26 @@ class StreamSupervisor:
         log.error(
             "Stream failed%s: %s", f" at {current_batch}" if current_batch else "", error, exc_info=error
         )
-        summary = _describe_error(error) + (f" ({current_batch})" if current_batch else "")
+        summary = summarize_error(error) + (f" ({current_batch})" if current_batch else "")
+        traceback_text = describe_user_traceback(error)
+        if traceback_text:
+            log.error("Traceback of user code:\n%s", traceback_text)
+        details = f"\n{traceback_text}" if traceback_text else ""
         if self._failures.is_exhausted(self._context.settings.max_retries):
             self._failed_attempt = attempt
             count_text = (
                 "" if self._failures.is_permanent else f"; failed {self._failures.count} times in a row"
             )
             hint = f"To retry, run `penstock stream start {self.stream}` or change the stream's files"
-            self._report_health(StreamState.FAILED, f"{summary.rstrip('.')}{count_text}. {hint}")
+            reason = f"{summary.rstrip('.')}{count_text}. {hint}{details}"
+            self._report_health(StreamState.FAILED, reason)
         else:
-            self._report_health(StreamState.RETRYING, summary)
+            self._report_health(StreamState.RETRYING, f"{summary}{details}")
 
     def _handle_lost_lease(self, error: BaseException) -> None:
         """Note that another host has, or may have, the stream; that host reports its health."""
         is_fenced = isinstance(error, WriterFencedError)
-        reason = str(error) if is_fenced else f"it lost its lease, then it failed: {_describe_error(error)}"
+        reason = str(error) if is_fenced else f"it lost its lease, then it failed: {summarize_error(error)}"
         log.warning("Lease lost: %s", reason, exc_info=None if is_fenced else error)
         self._health = None
         self._context.control.report_lost(
@@ -279,10 +285,6 @@ class StreamSupervisor:
         at_ms = self._context.clock() if changed_at_ms is None else changed_at_ms
         self._health = StreamHealth(self.stream, state, reason, at_ms, self._epoch)
         self._context.reporter.report_health(self._health)
-
-
-def _describe_error(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".split("\n\n")[0]
 
 
 def _resting_state(desired_state: DesiredState | None) -> StreamState:

@@ -20,6 +20,7 @@ from penstock.engine.errors import DefinitionError, UserCodeError
 from penstock.engine.operators.stateful.schema import to_arrow_type
 from penstock.engine.operators.strict_conversion import convert_strictly
 from penstock.engine.plan.steps import FilterStep, RowFunctionStep, SelectStep
+from penstock.engine.user_tracebacks import wrap_user_error
 
 COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": pc.equal,
@@ -100,7 +101,7 @@ def _call_function(
         returned = function(row)
         results = list(returned) if step.many else [returned]
     except Exception as error:
-        raise UserCodeError(step.function.name, error) from error
+        raise wrap_user_error(f"{step.keyword} {step.function.name}", error) from error
     for result in results:
         if not isinstance(result, Mapping):
             fix = "Return an iterable of dicts of columns" if step.many else "Return a dict of columns"
@@ -113,7 +114,7 @@ def _to_typed_column(step: RowFunctionStep, name: str, type_name: str, values: l
     try:
         return convert_strictly(values, to_arrow_type(type_name, f"{step.keyword}.returns.{name}"))
     except ValueError as error:
-        raise UserCodeError(step.function.name, error) from error
+        raise UserCodeError(f"{step.keyword} {step.function.name}, column {name}", error) from error
 
 
 def _combine_masks(combine: Callable[[Any, Any], Any], parts: Iterable[Any]) -> Any:

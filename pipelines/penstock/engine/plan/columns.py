@@ -7,7 +7,7 @@ from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.sources import PlanSource
 from penstock.engine.plan.stages import Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
-from penstock.engine.plan.steps import TypesByColumn, infer_columns
+from penstock.engine.plan.steps import RowFunctionStep, SqlStep, TypesByColumn, infer_columns
 
 WINDOW_BOUND_COLUMNS = ("window_start", "window_end")
 
@@ -28,14 +28,25 @@ def stage_input_columns(
     columns_by_input |= {
         source.name: {column.name: column.type for column in source.columns} for source in sources
     }
-    return {
-        name: infer_columns(
-            stage.steps,
-            infer_columns(stage.steps_of_input(name), columns_by_input[name], collector),
-            collector,
-        )
+    united_columns = {
+        name: infer_columns(stage.steps_of_input(name), columns_by_input[name], collector)
         for name in stage.inputs
     }
+    if any(isinstance(step, SqlStep | RowFunctionStep) for step in stage.steps):
+        # These steps see the columns of all inputs in each row.
+        united_columns = dict.fromkeys(stage.inputs, _unite_columns(united_columns.values()))
+    return {name: infer_columns(stage.steps, columns, collector) for name, columns in united_columns.items()}
+
+
+def _unite_columns(columns_by_input: Iterable[TypesByColumn | None]) -> TypesByColumn | None:
+    """Return the columns of a union; the type of a column is None where inputs differ or do not know it."""
+    united: dict[str, str | None] = {}
+    for columns in columns_by_input:
+        if columns is None:
+            return None
+        for name, column_type in columns.items():
+            united[name] = column_type if united.get(name, column_type) == column_type else None
+    return united
 
 
 def stage_pane_columns(stage: Stage) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """Stateless steps before the window, as data.
 
-The columns after `FilterStep`, `SelectStep`, `LookupStep` and `RowFunctionStep` are known without running them, so
-a wrong column name is found when the pipeline is defined. Other steps run on an empty table to find their columns.
+The columns after `FilterStep`, `SelectStep`, `LookupStep`, `RowFunctionStep` and most `SqlStep`s are known without
+running them, so a wrong column name is found when the pipeline is defined. Other steps run on an empty table when
+the stream starts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,6 +15,7 @@ from penstock.engine.definition.problem_collector import ProblemCollector
 from penstock.engine.definition.user_functions import FunctionRef
 from penstock.engine.plan.column_types import check_column_types, check_condition_types
 from penstock.engine.plan.sources import Column
+from penstock.engine.plan.user_function_checks import check_row_function, check_table_function
 
 
 @dataclass(frozen=True)
@@ -165,8 +167,24 @@ def infer_columns(
             case SelectStep(step_columns):
                 _require_columns((old for _, old in step_columns), columns_before, "select", step_problems)
                 columns_before = _select_columns(step_columns, columns_before)
-            case RowFunctionStep(returns=returns):
+            case RowFunctionStep(function=function, returns=returns):
+                if function.function is not None:
+                    with step_problems.collect():
+                        check_row_function(step.keyword, function.function, returns, columns_before)
                 columns_before = {column.name: column.type for column in returns}
+            case SqlStep(text):
+                columns_after: TypesByColumn | None = None
+                with step_problems.collect():
+                    columns_after = _infer_sql_columns(text, columns_before)
+                columns_before = columns_after
+            case ApplyStep(function) if function.function is not None:
+                with step_problems.collect():
+                    check_table_function("apply", function.function, "records", "DataFrame")
+                columns_before = None
+            case ArrowStep(function) if function.function is not None:
+                with step_problems.collect():
+                    check_table_function("arrow", function.function, "table", "pyarrow.Table")
+                columns_before = None
             case LookupStep(columns=step_columns) if columns_before is not None:
                 columns_before = {**columns_before, **{column.name: column.type for column in step_columns}}
             case _:
@@ -184,6 +202,13 @@ def _select_columns(
     if columns is None or any(old not in columns for _, old in pairs):
         return None
     return {new: columns[old] for new, old in pairs}
+
+
+def _infer_sql_columns(text: str, columns: TypesByColumn | None) -> TypesByColumn | None:
+    # Imported here, because most pipelines have no SQL, and sqlglot takes 80 ms.
+    from penstock.engine.definition.sql_analysis import infer_select_columns
+
+    return None if columns is None else infer_select_columns(text, columns)
 
 
 def _require_columns(

@@ -10,6 +10,7 @@ import pyarrow as pa
 from penstock.engine.batch.excluded_records import ExcludedRecord
 from penstock.engine.definition.predicates import quote_column
 from penstock.engine.errors import SumOverflowError, UserCodeError
+from penstock.engine.user_tracebacks import parse_user_traceback
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -25,6 +26,7 @@ _SQL_ERROR = re.compile(
 )
 _PYTHON_EXCEPTION_CLASS = "org.apache.spark.api.python.PythonException"
 _SUM_OVERFLOW = re.compile(r"(\S+) of a window exceeds what its column can hold")
+_WRAPPED_ERROR = f"{UserCodeError.__name__}: "
 _WORKER_CRASHED = "Python worker exited unexpectedly"
 
 
@@ -39,7 +41,14 @@ def user_error_text(problem: BaseException) -> str:
         return _WORKER_CRASHED
     if type(problem).__name__ == "PythonException" or _PYTHON_EXCEPTION_CLASS in text:
         error_lines = _PYTHON_ERROR_LINE.findall(text)
-        return (error_lines[-1] if error_lines else "user code raised an error")[:MAX_REASON_CHARS]
+        last_line = error_lines[-1] if error_lines else "user code raised an error"
+        if _WRAPPED_ERROR in last_line:
+            return last_line.partition(_WRAPPED_ERROR)[2][:MAX_REASON_CHARS]
+        user_traceback = parse_user_traceback(text)
+        if user_traceback is None:
+            return last_line[:MAX_REASON_CHARS]
+        frame = user_traceback.frames[-1]
+        return f"{frame.function} ({frame.location}): {user_traceback.error}"[:MAX_REASON_CHARS]
     return ""
 
 

@@ -126,7 +126,7 @@ class TroubleTracker:
 
     def next_alert(self, health: StreamHealth) -> Alert | None:
         """Return the alert for a stream's reported health; None if no alert is due."""
-        alert = Alert(health.stream, health.state, health.reason, health.at_ms)
+        alert = Alert(health.stream, health.state, health.reason_summary, health.at_ms)
         previous = self._reported_alerts.get(alert.stream)
         if not health.state.is_failure:
             if not health.state.is_active:  # a user stopped it

@@ -154,7 +154,7 @@ def wait_for_state(store: ControlStore, request: StateRequest, timeout_s: float)
     except WaitTimeoutError:
         health = store.read_health(stream)
         last_report = (
-            f"last report of its host: {health.state} {health.reason}".rstrip()
+            f"last report of its host: {health.state} {health.reason_summary}".rstrip()
             if health
             else "no host has reported"
         )

@@ -134,7 +134,7 @@ def test_a_row_step_returns_its_declared_types(value: object) -> None:
 
 def test_a_failing_arrow_step_over_panes_is_named() -> None:
     step = ArrowStep(function_ref(read_missing_column, "1"))
-    with pytest.raises(UserCodeError, match=r"read_missing_column raised KeyError: .*celsius"):
+    with pytest.raises(UserCodeError, match=r"read_missing_column \(.*py:\d+\): KeyError: .*celsius"):
         apply_steps([step], pa.table({"a": [1]}))
 
 

@@ -161,7 +161,7 @@ def raise_error(calls: KeyBatchContext) -> KeyBatchUpdate:
         ),
         (return_rows(_key=[0], seen=["many"]), StatefulFunctionError, "its rows do not fit the schema"),
         (set_unknown_clock, StatefulFunctionError, "the clock event or processing"),
-        (raise_error, UserCodeError, "raise_error raised ZeroDivisionError: of its own"),
+        (raise_error, UserCodeError, r"raise_error \(.*py:\d+\): ZeroDivisionError: of its own"),
     ],
 )
 def test_a_vectorized_function_with_an_invalid_result_is_named(

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from penstock.engine.aggregates.aggregate_context import WEIGHT_COLUMN
 from penstock.engine.columnar import as_arrow
-from penstock.engine.errors import DefinitionError, UserCodeError
+from penstock.engine.errors import DefinitionError
 from penstock.engine.operators.changelog.pane_changes import CHANGE_METADATA_FIELDS, concat_changes
 from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.row_steps import filter_rows, map_rows, select_columns
@@ -16,6 +16,7 @@ from penstock.engine.plan.field_usage import refuse_type_conflicts, unused_confl
 from penstock.engine.plan.stages import Stage
 from penstock.engine.plan.steps import ArrowStep, FilterStep, RowFunctionStep, SelectStep, Step, step_kind
 from penstock.engine.state.header_columns import int_column
+from penstock.engine.user_tracebacks import wrap_user_error
 from penstock.engine.windows.time_window import TimeWindow, WindowAssignment
 from penstock.engine.windows.window import Window
 
@@ -107,7 +108,7 @@ def _apply_arrow_step(step: ArrowStep, number: int, elements: pa.Table) -> pa.Ta
     try:
         result = function(elements)
     except Exception as error:
-        raise UserCodeError(step.function.name, error) from error
+        raise wrap_user_error(f"arrow {step.function.name}", error) from error
     if not isinstance(result, pa.Table):
         message = f"{step.function.name} returned {type(result).__name__}"
         raise DefinitionError(f"step {number}", message, "Return a pyarrow.Table")

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engine.batch_time import BatchTime
-from penstock.engine.errors import StatefulFunctionError, UserCodeError
+from penstock.engine.errors import StatefulFunctionError
 from penstock.engine.functions.stateful import KeyContext, KeyedRecord, KeyUpdate, Timer
 from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.keyed_batch import load_keyed_batch, make_stage_result
@@ -23,6 +23,7 @@ from penstock.engine.operators.windowed.window_update import LoadedWindows, Stag
 from penstock.engine.plan.stateful_function import StatefulFunction
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
 from penstock.engine.state.state_tree import StateTree
+from penstock.engine.user_tracebacks import wrap_user_error
 
 MAX_TIMER_ROUNDS = 1_000
 """The number of times per batch that a key may set a timer that is due immediately. More counts as an endless
@@ -147,7 +148,7 @@ class KeyCaller:
         try:
             returned = self._function(call)
         except Exception as error:
-            raise UserCodeError(self.window.function.name, error) from error
+            raise wrap_user_error(f"stateful {self.window.function.name}", error) from error
         return self.validator.check_update(returned, call.key)
 
     @cached_property

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.columnar import to_numpy
-from penstock.engine.errors import StatefulFunctionError, UserCodeError
+from penstock.engine.errors import StatefulFunctionError
 from penstock.engine.functions.vectorized import (
     KEY_INDEX_COLUMN,
     RECORD_TIME_COLUMN,
@@ -37,6 +37,7 @@ from penstock.engine.operators.windowed.window_update import StageResult
 from penstock.engine.plan.stateful_function import StatefulFunction
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS, BoolArray, Int64Array
 from penstock.engine.state.state_tree import StateTree
+from penstock.engine.user_tracebacks import wrap_user_error
 
 MAX_TIMER_ROUNDS = 1_000
 """The number of times per batch that timers may be set that are due immediately. More counts as an endless
@@ -235,7 +236,7 @@ class VectorizedCaller:
         try:
             updates = self._function(calls)
         except Exception as error:
-            raise UserCodeError(self.window.function.name, error) from error
+            raise wrap_user_error(f"stateful {self.window.function.name}", error) from error
         if not isinstance(updates, KeyBatchUpdate):
             raise StatefulFunctionError(
                 self.window.function.name,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from penstock.engine.errors import DefinitionError, UserCodeError
 from penstock.engine.plan.field_usage import refuse_renamed_inputs
 from penstock.engine.plan.sources import PlanSource
 from penstock.engine.plan.stages import Plan, Stage
@@ -42,5 +43,10 @@ class FieldTypeResolver:
         refuse_renamed_inputs(stage, [source for source in sources if source.name in stage.inputs])
         raw = self._session.createDataFrame([], KAFKA_SOURCE_DDL)
         included = judge_event_times(parse_records(raw, sources), sources, clock=0)
-        schema = to_arrow_schema(apply_stage_steps(included, stage, sources).schema, timezone="UTC")
+        try:
+            frame = apply_stage_steps(included, stage, sources)
+        except UserCodeError as error:
+            # The frame is empty, so the function fails for every batch.
+            raise DefinitionError("steps", str(error), "Correct the function") from error
+        schema = to_arrow_schema(frame.schema, timezone="UTC")
         return {field.name: field.type for field in schema}

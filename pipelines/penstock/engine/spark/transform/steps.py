@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from penstock.engine.batch.input_watermarks import topic_of
+from penstock.engine.definition.function_signature import describe_function
 from penstock.engine.definition.predicates import predicate_sql, quote_column, sql_literal
+from penstock.engine.definition.user_functions import FunctionRef
 from penstock.engine.errors import DefinitionError
 from penstock.engine.operators.row_steps import map_rows
 from penstock.engine.plan.field_usage import refuse_type_conflicts, unused_conflicting_fields
@@ -29,8 +31,10 @@ from penstock.engine.spark.parse.input_columns import (
     select_input,
     select_stage_inputs,
 )
+from penstock.engine.spark.transform.analysis_errors import translate_step_errors
 from penstock.engine.spark.transform.lookup_join import LookupRows, give_no_rows, join_lookup
 from penstock.engine.spark.transform.row_multiplication import can_multiply_rows, mark_first_rows
+from penstock.engine.user_tracebacks import wrap_user_error
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -100,11 +104,12 @@ def apply_steps(records: "DataFrame", steps: Sequence[Step], lookup_rows: Lookup
     """Apply all steps to records; raise DefinitionError when a step drops an internal column."""
     for number, step in enumerate(steps, start=1):
         internal = [name for name in records.columns if name.startswith("_")]
-        records = (
-            join_lookup(records, step, lookup_rows)
-            if isinstance(step, LookupStep)
-            else _apply_step(records, step)
-        )
+        with translate_step_errors(step, records.columns):
+            records = (
+                join_lookup(records, step, lookup_rows)
+                if isinstance(step, LookupStep)
+                else _apply_step(records, step)
+            )
         lost = [name for name in internal if name not in records.columns]
         if lost:
             raise DefinitionError(
@@ -120,7 +125,7 @@ def _apply_step(
 ) -> "DataFrame":
     match step:
         case ApplyStep(function):
-            changed: DataFrame = function.resolve()(records)
+            changed: DataFrame = _call_table_function("apply", function, records)
             return changed
         case SqlStep(text):
             # Streams that start at the same time share a session and this view. Spark resolves the view before
@@ -129,7 +134,7 @@ def _apply_step(
                 records.createOrReplaceTempView("input")
                 return records.sparkSession.sql(text)
         case ArrowStep(function):
-            return _map_arrow_batches(records, function.resolve())
+            return _map_arrow_batches(records, partial(_call_table_function, "arrow", function))
         case FilterStep(condition):
             return records.where(predicate_sql(condition))
         case SelectStep(columns):
@@ -139,6 +144,22 @@ def _apply_step(
             )
         case RowFunctionStep():
             return _map_arrow_batches(records, partial(map_rows, step))
+
+
+def _call_table_function(keyword: str, function: FunctionRef, table: Any) -> Any:
+    """Call a function from table to table. Raises UserCodeError if it fails, DefinitionError for another result."""
+    from pyspark.errors.exceptions.captured import CapturedException
+
+    try:
+        result = function.resolve()(table)
+    except (OSError, CapturedException):
+        raise  # what it reads besides its records may be back at the next try; Spark's own errors are translated
+    except Exception as error:
+        raise wrap_user_error(f"{keyword} {function.name}", error) from error
+    if not isinstance(result, type(table)):
+        problem = f"{describe_function(function.resolve())} returned {type(result).__name__}"
+        raise DefinitionError(keyword, problem, f"Return a {type(table).__name__}")
+    return result
 
 
 def _map_arrow_batches(records: "DataFrame", function: Callable[[pa.Table], pa.Table]) -> "DataFrame":

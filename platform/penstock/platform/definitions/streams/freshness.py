@@ -27,6 +27,7 @@ from dagster import (
 )
 
 from penstock.engine.host.control import BatchRecord, DesiredRunState
+from penstock.engine.host.stream_state import StreamState
 from penstock.platform.control import ControlStore
 from penstock.platform.control.reports import StreamOverview, read_overview
 from penstock.platform.definitions.asset_keys import stream_key
@@ -137,7 +138,7 @@ class FreshnessMonitor:
         return FreshnessResult(
             stream_overview.stream,
             HOST_CHECK,
-            without_host_ms <= allowed_ms,
+            without_host_ms <= allowed_ms and not _has_failed(stream_overview),
             state,
             round(without_host_ms / 1000, 1),
         )
@@ -266,6 +267,16 @@ def _check_result(key: AssetCheckKey, result: FreshnessResult | None, now_ms: in
         check_name=key.name,
         severity=AssetCheckSeverity.WARN,
         metadata={**figures, "evaluated_at": MetadataValue.timestamp(now_ms / 1000)},
+    )
+
+
+def _has_failed(stream_overview: StreamOverview) -> bool:
+    """Whether the stream failed for good since it was requested."""
+    health = stream_overview.health
+    return (
+        health is not None
+        and health.state is StreamState.FAILED
+        and health.at_ms >= stream_overview.desired_at_ms
     )
 
 
