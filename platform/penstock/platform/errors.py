@@ -116,3 +116,9 @@ class TableNotFoundError(PlatformError):
     """No table has that name, or not yet."""
 
     exit_code = 2
+
+
+class TableQueryError(PlatformError):
+    """A query of a table names a column that it does not have, or has a condition that cannot be read."""
+
+    exit_code = 2

@@ -48,7 +48,7 @@ def test_tables_are_listed_and_shown(run: RunCommand, sensor_table: ObjectStoreP
     ]
     assert run("table", "show", "sensor_minute").out.splitlines() == [
         "device  window_start         temperature",
-        "c       2026-01-01 00:02:00  21.000",
+        "c       2026-01-01 00:02:00       21.000",
     ]
     result = run("table", "show", "sensor_hour")
     assert (result.code, "known names: sensor_minute" in result.err) == (2, True)

@@ -119,8 +119,8 @@ def test_a_table_is_shown_newest_first(run, sensor_table: None) -> None:
     assert result.code == 0
     assert result.out.splitlines() == [
         "device  window_start         temperature",
-        "c       2026-01-01 00:02:00  21.250",
-        "b       2026-01-01 00:01:00  20.500",
+        "c       2026-01-01 00:02:00       21.250",
+        "b       2026-01-01 00:01:00       20.500",
     ]
 
 

@@ -16,7 +16,8 @@ import click
 from penstock.platform.cli.stop_signals import stop_on_signal
 
 REFRESH_INTERVAL_S = 2.0
-ENTER_SCREEN, LEAVE_SCREEN = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
+ENTER_SCREEN, LEAVE_SCREEN = "\x1b[?1049h\x1b[?25l\x1b[?7l", "\x1b[?7h\x1b[?25h\x1b[?1049l"
+"""The alternate screen, without a cursor, and with long lines cut off instead of wrapped."""
 CURSOR_HOME, CLEAR_LINE_END, CLEAR_SCREEN_END = "\x1b[H", "\x1b[K", "\x1b[J"
 
 RenderLines = Callable[[int | None], Sequence[str]]

@@ -32,10 +32,7 @@ def render_table(
     columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], width: int | None = None
 ) -> list[str]:
     """Return the lines of a table that fits into a width; with all columns and whole cells if there is none."""
-    cell_widths = [
-        max(len(column.name), *(len(row[index]) for row in rows)) if rows else len(column.name)
-        for index, column in enumerate(columns)
-    ]
+    cell_widths = _measure_cells(columns, rows)
     shown = _select_columns(columns, cell_widths, width)
     header = GAP.join(
         _align(columns[index].name, columns[index], cell_widths[index]) for index in shown
@@ -45,6 +42,20 @@ def render_table(
         cells = [_align(row[index], columns[index], cell_widths[index]) for index in shown]
         lines.append(_color_states(shorten(GAP.join(cells).rstrip(), width), row, shown))
     return lines
+
+
+def list_shown_columns(
+    columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], width: int | None
+) -> list[str]:
+    """Return the names of the columns that `render_table` shows."""
+    return [columns[index].name for index in _select_columns(columns, _measure_cells(columns, rows), width)]
+
+
+def _measure_cells(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -> list[int]:
+    return [
+        max(len(column.name), *(len(row[index]) for row in rows)) if rows else len(column.name)
+        for index, column in enumerate(columns)
+    ]
 
 
 def shorten(text: str, width: int | None) -> str:

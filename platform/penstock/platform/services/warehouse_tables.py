@@ -1,12 +1,11 @@
-"""The warehouse's tables and their newest rows."""
+"""The tables of the warehouse."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from penstock.core.names import explain_unknown_name
-from penstock.engine.storage import ObjectStorePath, StoragePath
-from penstock.engine.storage.file_access import list_children, list_table_names, open_delta_table
+from penstock.engine.storage import StoragePath
+from penstock.engine.storage.file_access import list_children, list_table_names
 from penstock.platform.errors import TableNotFoundError
 
 TABLE_KINDS = (
@@ -23,8 +22,6 @@ TABLE_KINDS = (
     "raw",
 )
 """The folders of Penstock in a warehouse, in the order in which a name is searched. Those of other sinks follow."""
-
-NEWEST_FIRST_COLUMNS = ("window_start", "batch_id", "offset")
 
 
 @dataclass(frozen=True)
@@ -61,18 +58,3 @@ def find_table(warehouse: StoragePath, name: str, kind: str | None) -> Warehouse
     )
     hint = "" if names else f" in {warehouse}: a stream creates its table with its first result"
     raise TableNotFoundError(f"{unknown_text}{hint}")
-
-
-def read_newest_rows(table: WarehouseTable, limit: int) -> tuple[Sequence[str], list[tuple[Any, ...]]]:
-    """Return the column names and the newest rows by window, batch or offset."""
-    import polars as pl
-
-    if isinstance(table.path, ObjectStorePath):
-        # deltalake finds the credentials of the object store, as it does everywhere else.
-        frame = pl.scan_pyarrow_dataset(open_delta_table(table.path).to_pyarrow_dataset())
-    else:
-        frame = pl.scan_delta(table.address)
-    columns = frame.collect_schema().names()
-    sort_columns = [name for name in NEWEST_FIRST_COLUMNS if name in columns]
-    sorted_frame = frame.sort(sort_columns, descending=True) if sort_columns else frame
-    return columns, sorted_frame.head(limit).collect().rows()

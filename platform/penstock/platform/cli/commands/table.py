@@ -1,15 +1,16 @@
 """`penstock table`: list the warehouse's tables and show their newest rows."""
 
 from collections.abc import Iterable
-from datetime import datetime
 
 import click
 
 from penstock.platform.cli.command_context import current_settings
 from penstock.platform.cli.command_discovery import Section
+from penstock.platform.cli.live_view import print_view, watch_documents, watch_option, watch_view
 from penstock.platform.cli.options import complete_names, json_option
-from penstock.platform.cli.output import format_examples, print_json, print_table
-from penstock.platform.services.warehouse_tables import TABLE_KINDS, find_table, iter_tables, read_newest_rows
+from penstock.platform.cli.output import format_examples, print_json, print_json_line, print_table
+from penstock.platform.cli.row_table import render_rows
+from penstock.platform.services.warehouse_tables import TABLE_KINDS, find_table, iter_tables
 
 SECTION: Section = "Results and quality"
 
@@ -47,7 +48,10 @@ def list_tables(as_json: bool) -> None:
 @command.command(
     short_help="Show the newest rows of a table",
     epilog=format_examples(
-        "penstock table show sensor_minute", "penstock table show sensor_minute --kind panes"
+        "penstock table show sensor_minute",
+        "penstock table show sensor_minute --kind panes --all-columns",
+        'penstock table show sensor_minute --where "temperature > 20" --limit 5',
+        "penstock table show sensor_minute --watch",
     ),
 )
 @click.argument("name", shell_complete=complete_names(_list_tables))
@@ -56,26 +60,49 @@ def list_tables(as_json: bool) -> None:
     type=click.Choice(TABLE_KINDS),
     help="Folder of the warehouse. Default: the first one that has a table of that name.",
 )
+@click.option("--columns", metavar="NAME,…", default="", help="The columns to show, in this order.")
+@click.option("--all-columns", is_flag=True, help="Show internal columns too, such as the batch of a row.")
+@click.option("--where", metavar="CONDITION", default="", help="Show only rows that meet a condition in SQL.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(min=1), help="Number of rows.")
+@click.option("--future-first", is_flag=True, help="Put windows that start in the future first, not last.")
+@watch_option
 @json_option
-def show(name: str, kind: str | None, limit: int, as_json: bool) -> None:
-    """Show the newest rows of a table."""
-    columns, rows = read_newest_rows(find_table(current_settings().warehouse_path, name, kind), limit)
-    if as_json:
-        print_json([dict(zip(columns, row, strict=True)) for row in rows])
+def show(
+    name: str,
+    kind: str | None,
+    columns: str,
+    all_columns: bool,
+    where: str,
+    limit: int,
+    future_first: bool,
+    watch: bool,
+    as_json: bool,
+) -> None:
+    """Show the newest rows of a table.
+
+    Columns that say how a row came about are left out of the table, but not of --json. In a terminal, what does not
+    fit is cut off, and columns at the end are left out.
+    """
+    from penstock.core.clock import now_ms
+    from penstock.platform.services.table_rows import RowQuery, read_rows
+
+    column_names = tuple(filter(None, (column.strip() for column in columns.split(","))))
+    query = RowQuery(limit, column_names, all_columns or as_json, where, future_first)
+    table = find_table(current_settings().warehouse_path, name, kind)
+
+    def print_document() -> None:
+        table_rows = read_rows(table, query, now_ms())
+        documents = [dict(zip(table_rows.columns, row, strict=True)) for row in table_rows.rows]
+        (print_json_line if watch else print_json)(documents)
+
+    def render(width: int | None) -> list[str]:
+        return render_rows(read_rows(table, query, now_ms()), query, width)
+
+    if as_json and watch:
+        watch_documents(print_document)
+    elif as_json:
+        print_document()
+    elif watch:
+        watch_view(render)
     else:
-        print_table(
-            columns,
-            [[_format_cell(value) for value in row] for row in rows],
-            empty="the table has no rows yet",
-        )
-
-
-def _format_cell(value: object) -> object:
-    match value:
-        case float():
-            return f"{value:.3f}"
-        case datetime():
-            return value.strftime("%Y-%m-%d %H:%M:%S")
-        case _:
-            return value
+        print_view(render)
