@@ -28,15 +28,22 @@ def resolve_stream_folder(streams: Path, stream: str) -> Path:
 
 def load_or_create_writer_id(streams: Path, stream: str) -> str:
     """Return the id of a stream's folder, by which its tables know their writer; replays and moves keep it."""
-    path = streams / stream / _WRITER_ID_FILE
-    if not path.exists():
+    if (writer_id := read_writer_id(streams, stream)) is None:
+        path = streams / stream / _WRITER_ID_FILE
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(f"{path.name}.{uuid4().hex[:8]}.partial")
         partial.write_text(uuid4().hex, "utf-8")
         with suppress(FileExistsError):  # another process has created it
             os.link(partial, path)
         partial.unlink()
-    return path.read_text("utf-8").strip()
+        writer_id = path.read_text("utf-8").strip()
+    return writer_id
+
+
+def read_writer_id(streams: Path, stream: str) -> str | None:
+    """Return the id of a stream's folder; None if it has none yet."""
+    path = streams / stream / _WRITER_ID_FILE
+    return path.read_text("utf-8").strip() if path.exists() else None
 
 
 def current_pointer_path(streams: Path, stream: str) -> Path:

@@ -16,6 +16,7 @@ PlatformError
 ├── DemoError          a demonstration cannot run: no input, or its records did not arrive
 ├── UpgradeRefusedError an upgrade requires more than was accepted
 ├── SampleError        a share or an interval is invalid
+├── RemovalError       something must not be removed, or could not be
 └── TableNotFoundError no table has that name yet
 
 Each message says what failed, with which value, where the value came from, and how to fix it.
@@ -110,6 +111,10 @@ class SampleError(PlatformError):
     """The share of keys or the interval of an audit is invalid."""
 
     exit_code = 2
+
+
+class RemovalError(PlatformError):
+    """Something must not be removed now, or could not be removed completely."""
 
 
 class TableNotFoundError(PlatformError):

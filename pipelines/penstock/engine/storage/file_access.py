@@ -149,6 +149,13 @@ def list_files(folder: StoragePath) -> Iterator[tuple[StoragePath, int]]:
         yield from ((file, int(file.stat().st_mtime * 1000)) for file in entries)
 
 
+def measure_tree(path: StoragePath) -> int:
+    """Return the bytes of all files below a path."""
+    if isinstance(path, Path):
+        return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    return path.measure_below()
+
+
 def remove_tree(path: StoragePath) -> None:
     """Remove a folder with everything below it; files that cannot be removed stay."""
     if isinstance(path, Path):

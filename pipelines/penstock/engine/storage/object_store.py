@@ -109,6 +109,14 @@ class ObjectStorePath:
             if info.is_file:
                 yield self / info.base_name, int(info.mtime_ns // 1_000_000)
 
+    def measure_below(self) -> int:
+        """Return the bytes of all files below this address."""
+        from pyarrow.fs import FileSelector
+
+        with self.translate_errors():
+            selector = FileSelector(self.key, allow_not_found=True, recursive=True)
+            return sum(int(info.size) for info in self.filesystem.get_file_info(selector) if info.is_file)
+
     @property
     def bucket(self) -> str:
         """The bucket of the address."""

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import msgspec
 from deltalake import DeltaTable
-from deltalake.exceptions import CommitFailedError
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from penstock.engine.errors import TableOwnedError
 from penstock.engine.storage import StoragePath
+from penstock.engine.storage.file_access import open_delta_table
 from penstock.engine.tables.table_writers import OWNER_PROPERTY, list_table_writers
 
 MAX_ADOPTION_ATTEMPTS = 5
@@ -49,6 +50,14 @@ def read_table_owner(table: DeltaTable) -> TableOwner | None:
     """Return the owner of a loaded version of a table; None if none is recorded."""
     text = table.metadata().configuration.get(OWNER_PROPERTY)
     return None if text is None else msgspec.json.decode(text, type=TableOwner)
+
+
+def find_table_owner(path: StoragePath) -> TableOwner | None:
+    """Return the owner of the table at a path; None if there is no table, or none is recorded."""
+    try:
+        return read_table_owner(open_delta_table(path))
+    except (TableNotFoundError, DeltaError):
+        return None
 
 
 def record_table_owner(table: DeltaTable, owner: TableOwner) -> None:

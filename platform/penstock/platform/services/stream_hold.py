@@ -55,11 +55,11 @@ def hold_stream(
         drain_hold, request = _request_drain(store, streams, desired_state, operation)
         with _restore_desired_state(store, streams, stream, drain_hold):
             wait_for_state(store, request, DRAIN_TIMEOUT_S)
-            with _acquire_fence(store, streams, stream, operation) as fence:
+            with acquire_fence(store, streams, stream, operation) as fence:
                 yield fence
         return
     # Acquire the lease first: a current holder may still be writing its hold.
-    with _acquire_fence(store, streams, stream, operation) as fence:
+    with acquire_fence(store, streams, stream, operation) as fence:
         unfinished_hold = read_hold(streams, stream, desired_state)
         resumed_hold = None if unfinished_hold is None else replace(unfinished_hold, operation=operation)
         if resumed_hold is not None:
@@ -117,7 +117,7 @@ def _hold_path(streams: Path, stream: str) -> Path:
 
 
 @contextmanager
-def _acquire_fence(
+def acquire_fence(
     store: "ControlStore", streams: Path, stream: str, operation: str
 ) -> "Iterator[WriteFence]":
     """Acquire the lease of a stream without a host, and yield the write fence."""

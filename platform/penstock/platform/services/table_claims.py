@@ -101,6 +101,17 @@ def read_stored_plans(streams: Path | None) -> Iterator[Plan]:
             yield from [] if plan is None else [plan]
 
 
+def load_last_plan(streams: Path, stream: str) -> Plan | None:
+    """Return the stored definition of a stream's state, or else that of its file; None if there is neither."""
+    stored = read_stored_plan(resolve_stream_folder(streams, stream))
+    if stored is not None:
+        return stored
+    try:
+        return catalog.load_plan(stream) if stream in catalog.pipeline_names() else None
+    except DefinitionError:
+        return None
+
+
 def _build_claims(streams: Path | None, files: object) -> BuiltClaims:
     outputs_by_stream = {
         plan.name: StreamOutputs(

@@ -18,6 +18,11 @@ from penstock.platform.cli.output import (
     print_json_line,
     print_table,
 )
+from penstock.platform.cli.status_files import (
+    describe_removed_file,
+    find_invalid_files,
+    render_invalid_files,
+)
 from penstock.platform.cli.text_table import TableColumn, render_table, shorten, wrap_text
 from penstock.platform.errors import UnknownStreamError
 from penstock.platform.services.definition_files import find_changed_file
@@ -137,7 +142,8 @@ def _render(
 ) -> list[str]:
     if name is not None:
         return [line for stream in streams for line in _render_stream_page(view, stream)]
-    return [*_render_programs(view, width), "", *_render_hosts(view, width), *_render_streams(view, width)]
+    streams_and_hosts = [*_render_hosts(view, width), *_render_streams(view, width)]
+    return [*_render_programs(view, width), "", *streams_and_hosts, *render_invalid_files(width)]
 
 
 def _render_programs(view: "StackView", width: int | None) -> list[str]:
@@ -194,8 +200,9 @@ def _figures_of(view: "StackView", stream: "StreamOverview") -> "StreamFigures":
 
 def _describe_note(view: "StackView", stream: "StreamOverview") -> str:
     """Return what to know about a stream beside its figures; empty if there is nothing."""
-    if reason := _describe_reason(view, stream):
-        return reason
+    notes = [describe_removed_file(stream.stream), _describe_reason(view, stream)]
+    if any(notes):
+        return "\n".join(filter(None, notes))
     desired = stream.desired.desired if stream.desired else None
     return "" if view.is_stream_healthy(stream) else f"should be {desired}, but no host runs it"
 
@@ -264,6 +271,7 @@ def _is_stopped_after_failure(stream: "StreamOverview") -> bool:
 def _to_data(view: "StackView", streams: "Sequence[StreamOverview]", settings: Settings) -> dict[str, Any]:
     return {
         "healthy": view.is_healthy,
+        "invalid_files": find_invalid_files(),
         "ui": f"http://127.0.0.1:{settings.dagster.port}",
         "programs": [asdict(program) for program in view.programs],
         "hosts": [asdict(host) for host in view.hosts],
@@ -272,6 +280,7 @@ def _to_data(view: "StackView", streams: "Sequence[StreamOverview]", settings: S
                 **asdict(stream),
                 "state": _describe_state(view, stream),
                 "healthy": view.is_stream_healthy(stream),
+                "file_removed": bool(describe_removed_file(stream.stream)),
                 "note": _describe_note(view, stream),
                 "consumer_lag_records": stream.lag_records,
                 "watermark_delay_seconds": _delay_seconds(_figures_of(view, stream).watermark_delay_ms),

@@ -8,6 +8,7 @@ from penstock.platform.cli.command_context import current_settings, use_control_
 from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.options import streams_argument
 from penstock.platform.cli.output import StepPrinter, format_examples
+from penstock.platform.cli.stream_drop import drop
 from penstock.platform.cli.stream_history import HISTORY_COMMANDS
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ def restart(streams: tuple[str, ...], wait: float) -> None:
 
 
 def _request_states(streams: tuple[str, ...], command_name: str, timeout_s: float) -> None:
+    from penstock.platform.services.operator_actions import record_action
     from penstock.platform.services.stream_lifecycle import (
         STREAM_COMMANDS,
         check_stream_exists,
@@ -122,7 +124,10 @@ def _request_states(streams: tuple[str, ...], command_name: str, timeout_s: floa
     for stream in streams:
         check_stream_exists(stream, known_streams)
     with use_control_store(settings) as store:
-        for request in [request_state(store, stream, stream_command, known_streams) for stream in streams]:
+        requests = [request_state(store, stream, stream_command, known_streams) for stream in streams]
+        for request in requests:
+            record_action(settings.home, f"stream {command_name}", request.stream)
+        for request in requests:
             if timeout_s > 0:
                 with StepPrinter().step(f"{command_name} {request.stream}"):
                     wait_for_state(store, request, timeout_s)
@@ -146,3 +151,4 @@ def _list_known_streams(
 
 for history_command in HISTORY_COMMANDS:
     command.add_command(history_command)
+command.add_command(drop)

@@ -10,6 +10,7 @@ from penstock.platform.cli.live_view import print_view, watch_documents, watch_o
 from penstock.platform.cli.options import complete_names, json_option
 from penstock.platform.cli.output import format_examples, print_json, print_json_line, print_table
 from penstock.platform.cli.row_table import render_rows
+from penstock.platform.cli.table_removal import claim, drop
 from penstock.platform.services.warehouse_tables import TABLE_KINDS, find_table, iter_tables
 
 SECTION: Section = "Results and quality"
@@ -17,7 +18,7 @@ SECTION: Section = "Results and quality"
 
 @click.group(
     name="table",
-    short_help="List tables and show their newest rows",
+    short_help="List, show, drop and hand over tables",
     epilog=format_examples("penstock table list", "penstock table show sensor_minute"),
 )
 def command() -> None:
@@ -106,3 +107,7 @@ def show(
         watch_view(render)
     else:
         print_view(render)
+
+
+command.add_command(drop)
+command.add_command(claim)

@@ -1,4 +1,4 @@
-"""Checks that nobody else wrote the tables of a stream."""
+"""Checks that no other stream wrote the tables of a stream."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
