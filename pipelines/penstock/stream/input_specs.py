@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 from types import NoneType
-from typing import Protocol, cast
+from typing import Literal, Protocol, TypeAlias, cast
 
 from penstock.engine.definition.argument_checks import require, require_known_name, require_type
 from penstock.engine.definition.durations import Duration, to_milliseconds
@@ -16,14 +16,23 @@ from penstock.engine.plan.sources import (
     FileOrigin,
     FutureSkewPolicy,
     PlanSource,
+    SkewOrigin,
     SourceOrigin,
     Tombstones,
     TopicOrigin,
     WatermarkStrategy,
 )
-from penstock.ingestion.contracts import Contract, ContractField, list_contract_names, load_contract
+from penstock.ingestion.contracts import (
+    UNLIMITED,
+    Contract,
+    ContractField,
+    list_contract_names,
+    load_contract,
+)
 from penstock.ingestion.contracts.field_types.timestamp_type import DEFAULT_TIMESTAMP
 from penstock.ingestion.contracts.field_types.type_discovery import parse_spark_type
+
+FutureSkew: TypeAlias = Duration | Literal["unlimited"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,7 @@ class TopicInput:
     max_out_of_orderness: Duration | None = None
     idle_after: Duration | None = None
     advance_when_idle: bool = False
-    max_future_skew: Duration | None = None
+    max_future_skew: FutureSkew | None = None
     future_records: str = "quarantine"
     files: str | None = None
     format: str = "delta"
@@ -44,16 +53,18 @@ class TopicInput:
     def __post_init__(self) -> None:
         for name in ("event_time", "future_records", "files", "format", "tombstones"):
             require_type(getattr(self, name), str | NoneType, f"read.{name}", "Give a string")
-        for name in ("max_out_of_orderness", "idle_after", "max_future_skew"):
+        for name in ("max_out_of_orderness", "idle_after"):
             to_milliseconds_or_none(getattr(self, name), f"read.{name}")
+        if self.max_future_skew != UNLIMITED:
+            to_milliseconds_or_none(self.max_future_skew, "read.max_future_skew")
         require_type(self.advance_when_idle, bool, "read.advance_when_idle", "Write true or false")
         self._refuse_unused_options()
 
     def _refuse_unused_options(self) -> None:
         """Refuse options that have no effect without another option."""
         fix = "Set max_future_skew, as in max_future_skew='1 hour', or remove future_records"
-        has_skew_guard = self.max_future_skew is not None or self.future_records != "accept"
-        require(has_skew_guard, "read.future_records", "'accept' without max_future_skew", fix)
+        has_skew_guard = self.max_future_skew != UNLIMITED or self.future_records != "accept"
+        require(has_skew_guard, "read.future_records", "'accept' with an unlimited max_future_skew", fix)
         fix = "Set files to the path of the records, or remove format"
         reads_files = self.files is not None or self.format == "delta"
         require(reads_files, "read.format", f"{self.format!r} without files", fix)
@@ -104,15 +115,29 @@ class TopicInput:
 
     def watermark_rule(self, contract: Contract) -> WatermarkStrategy:
         """Return the watermark strategy."""
+        max_future_skew, skew_origin = self.future_skew(contract)
         return WatermarkStrategy(
             max_out_of_orderness=contract.max_out_of_orderness_ms
             if self.max_out_of_orderness is None
             else to_milliseconds(self.max_out_of_orderness, "read.max_out_of_orderness"),
             idle_after=to_milliseconds_or_none(self.idle_after, "read.idle_after"),
             advance_when_idle=self.advance_when_idle,
-            max_future_skew=to_milliseconds_or_none(self.max_future_skew, "read.max_future_skew"),
+            max_future_skew=max_future_skew,
             future_records=cast("FutureSkewPolicy", self.future_records),
+            skew_origin=skew_origin,
         )
+
+    def future_skew(self, contract: Contract) -> tuple[int | None, SkewOrigin]:
+        """Return the max future skew in milliseconds, None for no limit, and where it comes from."""
+        if self.max_future_skew == UNLIMITED:
+            return None, "read"
+        if self.max_future_skew is not None:
+            return to_milliseconds(self.max_future_skew, "read.max_future_skew"), "read"
+        if contract.max_future_skew == UNLIMITED:
+            return None, "contract"
+        if contract.max_future_skew is not None:
+            return contract.max_future_skew, "contract"
+        return None, "unset"
 
 
 def _to_column(contract_field: ContractField) -> Column:
@@ -146,7 +171,11 @@ class PanesInput:
         fix = "Remove it: each pane is published exactly once"
         require(deduplication_spec is None, "deduplicate", "set for panes", fix)
         return PlanSource(
-            self.topic, TopicOrigin(self.topic), (*self.columns, *CHANGELOG_COLUMNS), PANE_WATERMARK_COLUMN
+            self.topic,
+            TopicOrigin(self.topic),
+            (*self.columns, *CHANGELOG_COLUMNS),
+            PANE_WATERMARK_COLUMN,
+            WatermarkStrategy(skew_origin="panes"),
         )
 
 

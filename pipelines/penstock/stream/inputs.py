@@ -8,7 +8,7 @@ from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.joins import JOIN_KINDS, JoinKind
 from penstock.ingestion.contracts import Contract
 from penstock.stream.arguments import parse_columns, parse_join_columns, parse_names
-from penstock.stream.input_specs import PanesInput, TopicInput
+from penstock.stream.input_specs import FutureSkew, PanesInput, TopicInput
 from penstock.stream.join_columns import JoinSpec
 from penstock.stream.pipeline import PIPELINE_HINT, Pipeline, definition_of
 from penstock.stream.pipeline_definition import PipelineDefinition
@@ -23,7 +23,7 @@ def read(
     max_out_of_orderness: Duration | None = None,
     idle_after: Duration | None = None,
     advance_when_idle: bool = False,
-    max_future_skew: Duration | None = None,
+    max_future_skew: FutureSkew | None = None,
     future_records: str = "quarantine",
     files: str | None = None,
     format: str = "delta",  # noqa: A002  # the usual name of this option
@@ -35,8 +35,9 @@ def read(
         topics: names of topics, or contracts. event_time: the field with the event time. max_out_of_orderness: how
         far the watermark is behind the newest event time. idle_after: the time without records after which a
         partition no longer holds the watermark back. advance_when_idle: lets the watermark follow the clock while
-        all partitions are idle. max_future_skew: how far ahead of the clock an event time may be. future_records:
-        `quarantine` records beyond max_future_skew, or `accept` them without advancing the watermark. files: a path
+        all partitions are idle. max_future_skew: how far ahead of the batch time an event time may be, or
+        `unlimited`; by default that of the contract, else the setting of the platform. future_records: `quarantine`
+        records beyond max_future_skew, or `accept` them without advancing the watermark. files: a path
         from which records are read instead of Kafka. format: the format of the files: delta, json, csv, parquet or
         text. tombstones: the name of a column that is true for records without a value. Such a record has the Kafka
         key and the Kafka timestamp. Without this option it is quarantined.

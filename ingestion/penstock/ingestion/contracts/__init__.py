@@ -12,18 +12,22 @@ from penstock.ingestion.contracts.catalog import (
 )
 from penstock.ingestion.contracts.contract import Contract, ContractField, TopicLayout, dead_letter_topic
 from penstock.ingestion.contracts.contract_modes import CompatibilityMode, RecordEncoding
+from penstock.ingestion.contracts.future_skew import UNLIMITED, FutureSkewLimit, Unlimited
 from penstock.ingestion.contracts.json_codec import JsonCodec, json_codec
 from penstock.ingestion.contracts.record_types import record_type
 
 __all__ = [
     "CATALOG_FOLDER",
+    "UNLIMITED",
     "CompatibilityMode",
     "Contract",
     "ContractField",
+    "FutureSkewLimit",
     "JsonCodec",
     "LoadedCatalog",
     "RecordEncoding",
     "TopicLayout",
+    "Unlimited",
     "dead_letter_topic",
     "json_codec",
     "list_contract_names",

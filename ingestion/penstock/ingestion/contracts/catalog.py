@@ -7,6 +7,7 @@ key: device
 event_time: at
 id: id
 max_out_of_orderness: 10 seconds
+max_future_skew: 10 minutes
 owner: team:sensors
 fields:
   - {name: device, type: string, doc: The measuring device.}
@@ -29,6 +30,7 @@ from penstock.core.duration import parse_duration_ms
 from penstock.core.errors import DurationError
 from penstock.core.names import explain_unknown_name, suggest_name
 from penstock.ingestion.contracts.contract import Contract, ContractField, TopicLayout
+from penstock.ingestion.contracts.future_skew import parse_future_skew
 from penstock.ingestion.contracts.type_keys import TYPE_KEYS, compose_type
 from penstock.ingestion.contracts.yaml_files import read_yaml
 from penstock.ingestion.errors import ContractError, ContractNotFoundError, DocumentError
@@ -47,6 +49,7 @@ _SCALAR_KEYS |= {"compatibility": str, "max_bytes": int, "owner": _OPTIONAL_TEXT
 _CONTRACT_KEYS = {
     **_SCALAR_KEYS,
     "max_out_of_orderness": str,
+    "max_future_skew": _OPTIONAL_TEXT,
     "fields": list,
     "layout": dict,
     "environments": dict,
@@ -121,6 +124,7 @@ def parse_contract(document: object) -> Contract:
     values = _require_mapping(document, "The contract", _CONTRACT_KEYS)
     if "topic" not in values or not values.get("fields"):
         raise ContractError("A contract needs 'topic' and 'fields'. Add what is missing.")
+    skew_text = values.get("max_future_skew")
     scalars = {name: value for name, value in values.items() if name in _SCALAR_KEYS}
     layout = _parse_layout(values.get("layout", {}), TopicLayout())
     environments = _require_mapping(values.get("environments", {}), "'environments'", None)
@@ -128,6 +132,7 @@ def parse_contract(document: object) -> Contract:
         **{"doc": "", **scalars},
         fields=tuple(_parse_field(item) for item in values["fields"]),
         max_out_of_orderness_ms=_parse_duration_ms(str(values.get("max_out_of_orderness", "10 seconds"))),
+        max_future_skew=None if skew_text is None else parse_future_skew(skew_text),
         layout=layout,
         environments=tuple((name, _parse_layout(item, layout)) for name, item in environments.items()),
     )

@@ -7,6 +7,7 @@ from penstock.ingestion.contracts.contract_modes import CompatibilityMode, Recor
 from penstock.ingestion.contracts.contract_validation import validate_contract
 from penstock.ingestion.contracts.field_types.field_type import FieldType
 from penstock.ingestion.contracts.field_types.type_discovery import parse_type
+from penstock.ingestion.contracts.future_skew import FutureSkewLimit
 from penstock.ingestion.errors import ContractError
 
 
@@ -54,8 +55,9 @@ class Contract:
 
     `key` names the field whose text is the Kafka key, `event_time` the timestamp that windows use, and `id` the
     field that identifies duplicates. `max_out_of_orderness_ms` is how far a record may be behind the newest one
-    before it is late. `owner` is the contact: an email address, or `team:` and a name. `unknown_fields` decides
-    about fields that are not declared here.
+    before it is late. `max_future_skew` is how far its event time may be ahead of the clock, in milliseconds; None
+    leaves that to the platform's setting. `owner` is the contact: an email address, or `team:` and a name.
+    `unknown_fields` decides about fields that are not declared here.
     """
 
     topic: str
@@ -65,6 +67,7 @@ class Contract:
     event_time: str | None = None
     id: str | None = None
     max_out_of_orderness_ms: int = 10_000
+    max_future_skew: FutureSkewLimit | None = None
     encoding: RecordEncoding = "json"
     compatibility: CompatibilityMode = "backward"
     max_bytes: int = 900_000

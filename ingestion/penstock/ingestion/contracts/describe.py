@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from penstock.ingestion.contracts.catalog import CATALOG_FOLDER, load_contracts
 from penstock.ingestion.contracts.contract import Contract, ContractField
+from penstock.ingestion.contracts.future_skew import FutureSkewLimit
 
 CATALOG_PAGE = CATALOG_FOLDER / "README.md"
 _PAGE_HEADER = """# Topics
@@ -21,12 +22,21 @@ def describe_contract(contract: Contract) -> str:
     facts = [
         *roles,
         f"max out-of-orderness: {contract.max_out_of_orderness_ms / 1000:g} s",
+        *(
+            [f"max future skew: {_format_skew(contract.max_future_skew)}"]
+            if contract.max_future_skew is not None
+            else []
+        ),
         f"{contract.encoding}, {contract.compatibility}",
         *([f"owner: {contract.owner}"] if contract.owner else []),
     ]
     rows = "\n".join(row for item in contract.fields for row in _format_field_rows(item))
     table_header = "| field | type | required | meaning |\n|---|---|---|---|"
     return f"## {contract.topic}\n{contract.doc} {'; '.join(facts)}.\n\n{table_header}\n{rows}\n"
+
+
+def _format_skew(limit: FutureSkewLimit) -> str:
+    return limit if isinstance(limit, str) else f"{limit / 1000:g} s"
 
 
 def render_page(catalog: Iterable[Contract]) -> str:

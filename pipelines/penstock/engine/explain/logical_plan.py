@@ -1,13 +1,13 @@
 """The logical plan: a tree of operations, from each table down to its inputs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from penstock.engine.definition.phrases import format_duration, join_phrases
 from penstock.engine.definition.predicates import predicate_sql
 from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.joins import Join
-from penstock.engine.plan.sources import FileOrigin, PlanSource
+from penstock.engine.plan.sources import FileOrigin, PlanSource, SkewOrigin, WatermarkStrategy
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
 from penstock.engine.plan.steps import (
@@ -128,15 +128,28 @@ def describe_watermark_options(source: PlanSource) -> str:
             ", following the clock while all partitions are idle" if watermark_rule.advance_when_idle else ""
         )
         description += f", idle after {format_duration(watermark_rule.idle_after)}{advance_note}"
-    if watermark_rule.max_future_skew is not None:
-        skew_action = (
-            "quarantined"
-            if watermark_rule.future_records == "quarantine"
-            else "accepted, but do not advance the watermark"
-        )
-        max_future_skew = format_duration(watermark_rule.max_future_skew)
-        description += f"; records more than {max_future_skew} ahead of the clock are {skew_action}"
-    return description
+    return description + describe_future_skew(watermark_rule)
+
+
+SKEW_ORIGIN_PHRASES: Mapping[SkewOrigin, str] = {
+    "read": " (max_future_skew of the pipeline)",
+    "contract": " (max_future_skew of the contract)",
+    "setting": " (max_future_skew of the settings)",
+}
+
+
+def describe_future_skew(watermark_rule: WatermarkStrategy) -> str:
+    """Describe the limit on future event times, and where it comes from."""
+    origin = SKEW_ORIGIN_PHRASES.get(watermark_rule.skew_origin, "")
+    if watermark_rule.max_future_skew is None:
+        return f"; any future event time is accepted{origin}" if origin else ""
+    skew_action = (
+        "quarantined"
+        if watermark_rule.future_records == "quarantine"
+        else "accepted, but do not advance the watermark"
+    )
+    max_future_skew = format_duration(watermark_rule.max_future_skew)
+    return f"; records more than {max_future_skew} ahead of the clock are {skew_action}{origin}"
 
 
 def describe_step(step: Step) -> str:

@@ -22,6 +22,7 @@ from penstock.engine.spark.live_stream import LiveStream
 from penstock.engine.spark.session import SparkSessionConfig, is_session_alive, open_spark_session
 from penstock.engine.spark.stream_config import StreamConfig
 from penstock.engine.stream_folders import refuse_unfinished_switch, resolve_stream_folder
+from penstock.engine.upgrade.kept_future_skew import keep_stored_skew
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def run_host_process(
             return ArchiveStream(topic, archive_config, fence, report_outcome, clock)
         refuse_unfinished_switch(config.streams, name)
         directory = resolve_stream_folder(config.streams, name)
-        plan, claim = load_plan(name), make_stream_claim(config.streams, name)
+        plan, claim = keep_stored_skew(directory, load_plan(name)), make_stream_claim(config.streams, name)
         return LiveStream(plan, session, directory, stream_config, fence, report_outcome, clock, claim)
 
     host = StreamHost(

@@ -15,6 +15,11 @@ from penstock.engine.definition.stored_fields import OMITTED_AT_DEFAULT
 FileFormat: TypeAlias = Literal["json", "parquet", "delta", "csv", "text"]
 TopicEncoding: TypeAlias = Literal["json", "avro"]
 FutureSkewPolicy: TypeAlias = Literal["quarantine", "accept"]
+SkewOrigin: TypeAlias = Literal["read", "contract", "setting", "panes", "unset"]
+"""Where a max future skew comes from: an option of `read`, the contract, the setting, panes, or nowhere yet.
+
+Panes have no limit: their event time is the watermark of the stream that published them.
+"""
 CheckAction: TypeAlias = Literal["warn", "quarantine", "stop"]
 
 
@@ -63,7 +68,7 @@ class WatermarkStrategy:
     """How the watermark of a partition follows its records, and when an idle partition stops holding it back.
 
     Without `idle_after`, an idle partition holds the watermark back forever. Without `max_future_skew`, any future
-    event time is accepted.
+    event time is accepted. `skew_origin` is for people: it is neither stored nor compared.
     """
 
     max_out_of_orderness: int = 0
@@ -71,6 +76,7 @@ class WatermarkStrategy:
     advance_when_idle: bool = False
     max_future_skew: int | None = None
     future_records: FutureSkewPolicy = "quarantine"
+    skew_origin: SkewOrigin = field(default="unset", compare=False)
 
     def __post_init__(self) -> None:
         require_non_negative(self.max_out_of_orderness, "max_out_of_orderness")

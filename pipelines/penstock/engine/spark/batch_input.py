@@ -14,6 +14,7 @@ from penstock.engine.batch.batch_input import (
 )
 from penstock.engine.batch.excluded_records import ExcludedRecord, SplittableInput
 from penstock.engine.batch.intent import OffsetRange
+from penstock.engine.spark.aggregate.event_times import has_clock_rules
 from penstock.engine.spark.aggregate.part_execution import PersistedPartials
 from penstock.engine.spark.all_stage_partials import fetch_all_partials, load_once, persist_all_partials
 from penstock.engine.spark.batch_records import BatchRecords
@@ -62,15 +63,16 @@ class SparkBatchInput(
             if has_cacheable_plan(self):
                 refuse_unknown_schemas(self.raw, self.writer_schemas)
                 try:
-                    partials, broken_bits = fetch_by_cached_plan(self)
+                    fetched = fetch_by_cached_plan(self)
+                except Exception as problem:
+                    # Records that will be quarantined may overflow a sum here. If so, check each record.
+                    if not (user_error_text(problem) and self._may_quarantine_valid):
+                        raise
+                    fetched = None
+                if fetched is not None:
+                    partials, broken_bits = fetched
                     self._record_broken_checks(broken_bits)
                     return partials
-                except Exception as problem:
-                    # Records that a check quarantines may overflow a sum here. If so, check each record.
-                    if not (
-                        user_error_text(problem) and select_quarantining(assign_check_bits(self.sources))
-                    ):
-                        raise
             observation = create_check_observation(self.sources)
             partials = fetch_partials(self, observation)
             self._record_broken_checks(read_observed_breaks(observation))
@@ -134,6 +136,11 @@ class SparkBatchInput(
     def exclude_records(self, poisoned: Sequence[ExcludedRecord]) -> "SparkBatchInput":
         """Return the same records with these marked as invalid."""
         return replace(self, excluded_records=tuple(poisoned), broken_checks=[], fetched_partials={})
+
+    @property
+    def _may_quarantine_valid(self) -> bool:
+        """Whether records that can be read may be quarantined: by a check, or by their event time."""
+        return bool(select_quarantining(assign_check_bits(self.sources))) or has_clock_rules(self.sources)
 
     def _record_broken_checks(self, broken_bits: int | None) -> None:
         """Count failed checks after the job; raise CheckFailedError if one of them stops the stream."""

@@ -9,7 +9,7 @@ from penstock.engine.batch.batch_input import ACCOUNT_SCHEMA
 from penstock.engine.batch.excluded_records import ExcludedRecord
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.operators.compiled_stage import CompiledStage
-from penstock.engine.spark.aggregate.partials import judge_event_times
+from penstock.engine.spark.aggregate.event_times import judge_event_times
 from penstock.engine.spark.parse.avro import WriterSchemas, refuse_unknown_schemas
 from penstock.engine.spark.parse.dedup_ids import mark_duplicates
 from penstock.engine.spark.parse.input_columns import Sources

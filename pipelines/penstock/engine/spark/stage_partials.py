@@ -10,9 +10,10 @@ import pyarrow as pa
 from penstock.engine.batch.batch_input import ACCOUNT_SCHEMA
 from penstock.engine.columnar import to_numpy
 from penstock.engine.spark.aggregate.constant_columns import fetch_rows, find_derived_columns
+from penstock.engine.spark.aggregate.event_times import has_future_times, judge_no_event_times
 from penstock.engine.spark.aggregate.key_checks import apply_key_checks, find_key_checks
 from penstock.engine.spark.aggregate.part_execution import PersistedPartials, persist_partials
-from penstock.engine.spark.aggregate.partials import aggregate_partials, has_clock_rules, judge_event_times
+from penstock.engine.spark.aggregate.partials import aggregate_partials
 from penstock.engine.spark.aggregate.record_counts import count_excluded_records, observe_records
 from penstock.engine.spark.batch_records import BatchRecords, partials_schema
 from penstock.engine.spark.parse.records import parse_records
@@ -23,11 +24,9 @@ if TYPE_CHECKING:
 
 
 def has_cacheable_plan(batch: BatchRecords) -> bool:
-    """Whether the plan over the records is the same in every batch of the stream."""
+    """Whether the plan over the records is the same in every batch of the stream, unless one is too far ahead."""
     stage, sources = batch.stage, batch.sources
-    depends_on_clock = (
-        stage.uses_processing_time or has_clock_rules(sources) or not isinstance(batch.clock, int)
-    )
+    depends_on_clock = stage.uses_processing_time or not isinstance(batch.clock, int)
     has_exclusions = batch.duplicates is not None or bool(batch.excluded_records)
     runs_user_code = batch.has_steps or any(part.finish_raw is not None for part in stage.parts)
     checks_single_records = stage.is_ordered and bool(
@@ -36,8 +35,18 @@ def has_cacheable_plan(batch: BatchRecords) -> bool:
     return not (depends_on_clock or has_exclusions or runs_user_code or checks_single_records)
 
 
-def fetch_by_cached_plan(batch: BatchRecords) -> tuple[pa.Table, int | None]:
-    """Fetch the partials by the analyzed plan of an earlier batch; return them with the checks that failed."""
+def fetch_by_cached_plan(batch: BatchRecords) -> tuple[pa.Table, int | None] | None:
+    """Fetch the partials by the analyzed plan of an earlier batch; return them with the checks that failed.
+
+    Return None if an event time is too far ahead of the batch time: the plan does not judge them.
+    """
+    partials, broken_bits = _fetch_unjudged(batch)
+    if isinstance(batch.clock, int) and has_future_times(partials, batch.sources, batch.clock):
+        return None
+    return partials, broken_bits
+
+
+def _fetch_unjudged(batch: BatchRecords) -> tuple[pa.Table, int | None]:
     cache_key = (batch.stage.plan.name, batch.is_small, *batch.writer_schema_ids)
     frame = batch.plan_cache.apply_plan(batch.raw, cache_key)
     if frame is None:
@@ -84,7 +93,7 @@ def _build_cacheable_frame(batch: BatchRecords) -> "DataFrame":
     deferred_checks = find_key_checks(parsed, stage, sources)
     if deferred_checks:
         parsed = parse_records(batch.raw, sources, batch.writer_schemas, deferred_checks=deferred_checks)
-    records = batch.coalesce_if_small(judge_event_times(parsed, sources, clock=0))
+    records = batch.coalesce_if_small(judge_no_event_times(parsed, sources))
     frame = aggregate_partials(records, stage, with_breaks=bool(assign_check_bits(sources)))
     return apply_key_checks(frame, deferred_checks, stage, sources)
 

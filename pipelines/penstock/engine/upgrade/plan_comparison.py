@@ -7,16 +7,21 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
+from penstock.core.settings import DurationMs
 from penstock.engine.aggregates.aggregate_output import AggregateOutput
 from penstock.engine.plan.codec import fingerprint
 from penstock.engine.plan.sinks import PaneContent, Sink
-from penstock.engine.plan.sources import Column, PlanSource
+from penstock.engine.plan.sources import Column, PlanSource, WatermarkStrategy
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
 from penstock.engine.upgrade.part_words import describe_part
 from penstock.engine.upgrade.upgrade_class import PlanDifference, PlanUpgrade, UpgradeClass
 
 FROM_NEXT_BATCH_NOTE = "it applies to records from the next batch on; existing windows keep what they have"
+
+FUTURE_SKEW_NOTE = (
+    "it applies from the next batch on; a watermark that is ahead stays, and only a replay moves it back"
+)
 
 COMPATIBLE_STAGE_FIELDS: Mapping[str, str] = {
     "steps": f"{FROM_NEXT_BATCH_NOTE}; columns of the state must keep their types, or the stream fails",
@@ -28,7 +33,6 @@ COMPATIBLE_STAGE_FIELDS: Mapping[str, str] = {
 """Fields of a stage that its state does not depend on."""
 
 COMPATIBLE_SOURCE_FIELDS: Mapping[str, str] = {
-    "watermark": "the watermark follows the new rule, and never goes back",
     "checks": "the new checks apply from the next batch on",
     "deduplication": "duplicates of earlier records are found only by the ids that the old rule retained",
 }
@@ -63,12 +67,36 @@ def _compare_sources(before: PlanSource, after: PlanSource) -> Iterator[PlanDiff
         old, new = getattr(before, name), getattr(after, name)
         if name == "columns":
             yield from _compare_columns(f"{after.name}.", old, new)
+        elif name == "watermark":
+            yield from _compare_watermarks(f"{after.name}.", old, new)
         elif name in COMPATIBLE_SOURCE_FIELDS:
             yield from _report_if_changed(
                 f"{after.name}.{name}", old, new, UpgradeClass.COMPATIBLE, COMPATIBLE_SOURCE_FIELDS[name]
             )
         else:
             yield from _require_replay_if_changed(f"{after.name}.{name}", old, new)
+
+
+def _compare_watermarks(
+    prefix: str, before: WatermarkStrategy, after: WatermarkStrategy
+) -> Iterator[PlanDifference]:
+    for rule in fields(WatermarkStrategy):
+        if rule.compare:
+            old, new = (_format_rule(rule.name, getattr(part, rule.name)) for part in (before, after))
+            note = (
+                FUTURE_SKEW_NOTE
+                if rule.name == "max_future_skew"
+                else "the watermark follows the new rule, and never goes back"
+            )
+            if old != new:
+                yield PlanDifference(f"{prefix}{rule.name}", old, new, UpgradeClass.COMPATIBLE, note)
+
+
+def _format_rule(name: str, value: str | int | bool | None) -> str:
+    """Format a rule of a watermark as users write it."""
+    if value is None:
+        return "unlimited" if name == "max_future_skew" else "none"
+    return str(value).lower() if isinstance(value, bool | str) else str(DurationMs(value))
 
 
 def _compare_columns(

@@ -36,6 +36,7 @@ from penstock.platform.demo.delivery import DemoDelivery, PartitionKey, deliver_
 from penstock.platform.demo.table_checks import TableCheck, check_demo_tables
 from penstock.platform.demo.timed_records import TimedRecord, build_timed_records
 from penstock.platform.errors import DemoError
+from penstock.platform.services.future_skew import remove_skew_limits
 from penstock.platform.services.stream_catalog import load_plan
 
 if TYPE_CHECKING:
@@ -65,7 +66,9 @@ def run_demo(
     name: str, session: "SparkSession", bootstrap: str, folder: Path, report_progress: ProgressReporter
 ) -> DemoResult:
     """Feed and run a pipeline of the catalog. Deletes the former content of the folder."""
-    return run_demo_plan(load_plan(name), load_demo(name), session, bootstrap, folder, report_progress)
+    return run_demo_plan(
+        remove_skew_limits(load_plan(name)), load_demo(name), session, bootstrap, folder, report_progress
+    )
 
 
 def run_demo_plan(

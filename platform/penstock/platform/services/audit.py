@@ -14,6 +14,7 @@ from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.host.control import BatchRecord
 from penstock.engine.plan.stages import Plan
 from penstock.engine.stream_folders import resolve_stream_folder
+from penstock.engine.upgrade.kept_future_skew import keep_stored_skew
 from penstock.ingestion.contracts import list_contract_names
 from penstock.ingestion.ledger.reader import list_segments
 from penstock.platform.control import open_control_store
@@ -60,12 +61,13 @@ def build_scope(
     report_progress: ProgressReporter,
 ) -> AuditScope:
     """Return the scope of an audit: a pipeline of the catalog with the paths and clients of these settings."""
-    plan = load_plan(stream)
+    folder = resolve_stream_folder(settings.home / "streams", stream)
+    plan = keep_stored_skew(folder, load_plan(stream))
     return AuditScope(
         plan=plan,
         batches=batches,
         warehouse=settings.warehouse_path,
-        journal=resolve_stream_folder(settings.home / "streams", stream) / "journal",
+        journal=folder / "journal",
         producer_ledgers=find_producer_ledgers(settings.home / "producers"),
         broker=settings.kafka.broker_access("host"),
         decisions_folder=settings.home / "quarantine",

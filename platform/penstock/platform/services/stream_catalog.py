@@ -12,7 +12,9 @@ from penstock.engine.plan.stages import Plan
 from penstock.ingestion.errors import IngestionError
 from penstock.pipelines import catalog
 from penstock.platform.errors import UnknownStreamError
+from penstock.platform.services.future_skew import apply_skew_setting
 from penstock.platform.services.table_claims import find_claim_conflict
+from penstock.platform.settings import load_settings
 from penstock.quality.errors import QualityError
 from penstock.quality.expectations.stream_checks import add_topic_checks
 
@@ -20,16 +22,16 @@ log = logging.getLogger(__name__)
 
 
 def load_plan(name: str) -> Plan:
-    """Load the plan of a pipeline, with the checks from the suites of its topics.
+    """Load the plan of a pipeline, with the checks of its topics and the limit on future event times.
 
     Raises DefinitionError if it is invalid, or if one of its tables belongs to another stream.
     """
-    return _refuse_tables_of_others(_add_checks(catalog.load_plan(name)))
+    return _refuse_tables_of_others(_complete_plan(catalog.load_plan(name)))
 
 
 def reload_plan(name: str) -> Plan:
     """Load the plan again from its current file, for long-running processes."""
-    return _refuse_tables_of_others(_add_checks(catalog.reload_plan(name)))
+    return _refuse_tables_of_others(_complete_plan(catalog.reload_plan(name)))
 
 
 def load_valid_plans() -> Iterator[Plan]:
@@ -83,7 +85,9 @@ def refuse_invalid_definition(stream: str) -> None:
         raise error
 
 
-def _add_checks(plan: Plan) -> Plan:
+def _complete_plan(plan: Plan) -> Plan:
+    """Add what the files of a pipeline leave to suites and settings."""
+    plan = apply_skew_setting(plan, load_settings().settings.max_future_skew)
     try:
         return add_topic_checks(plan)
     except (QualityError, IngestionError) as error:

@@ -112,6 +112,10 @@ def upgrade_stream(
     check_upgrade_accepted(upgrade_plan, request.accept)
     match upgrade_plan.upgrade_class:
         case UpgradeClass.SAME | UpgradeClass.COMPATIBLE:
+            from penstock.engine.upgrade.kept_future_skew import accept_skew
+
+            if upgrade_plan.upgrade_class is UpgradeClass.COMPATIBLE:
+                accept_skew(resolve_stream_folder(settings.home / "streams", request.stream))
             desired_state = store.read_desired_states().get(request.stream)
             if (
                 upgrade_plan.upgrade_class is UpgradeClass.COMPATIBLE

@@ -4,15 +4,16 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PlainValidator, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from penstock.core.kafka_client import BrokerAccess
-from penstock.core.settings import DurationMs, SettingsSection
+from penstock.core.settings import DurationMs, SettingsSection, parse_setting
 from penstock.engine.errors import StorageAddressError
 from penstock.engine.host_settings import HostSettings
 from penstock.engine.storage import ObjectStoreConfig, ObjectStorePath, StoragePath, parse_storage_path
 from penstock.infra.kafka_access import KafkaAccess, broker_access, kafka_client_config
+from penstock.ingestion.contracts import UNLIMITED, Unlimited
 from penstock.platform.settings.kafka_security import KafkaSecuritySettings
 from penstock.platform.settings.launch_rules import find_launch_conflict
 
@@ -24,6 +25,16 @@ DAY_MS = 86_400_000
 def split_names(value: object) -> object:
     """Return the names in a text that a variable has, separated by commas; a list as it is."""
     return [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+
+
+def _parse_future_skew(value: object) -> DurationMs | Unlimited:
+    """Parse a duration or `unlimited`; raise ValueError for anything else."""
+    if value == UNLIMITED:
+        return UNLIMITED
+    try:
+        return parse_setting(value)
+    except ValueError as error:
+        raise ValueError(f"{error} Or write 'unlimited'.") from None
 
 
 class KafkaSettings(SettingsSection):
@@ -179,6 +190,7 @@ class StreamAlertLimits(SettingsSection):
     """Limits of one stream that differ from the limits of all streams."""
 
     max_watermark_delay: DurationMs | None = Field(None, gt=0)
+    max_watermark_ahead: DurationMs | None = Field(None, ge=0)
     max_lag_records: int | None = Field(None, ge=0)
 
 
@@ -189,13 +201,20 @@ class AlertSettings(SettingsSection):
     max_watermark_delay: DurationMs = Field(
         DurationMs(900_000), gt=0, description="maximum age of a watermark while records arrive or wait"
     )
+    max_watermark_ahead: DurationMs = Field(
+        DurationMs(60_000), ge=0, description="how far a watermark may be ahead of the clock"
+    )
     max_time_without_host: DurationMs = Field(
         DurationMs(60_000), gt=0, description="how long a stream that should run may have no host"
     )
     max_lag_records: int = Field(100_000, ge=0, description="maximum consumer lag of a stream, in records")
-    of: dict[str, StreamAlertLimits] = Field(
-        {}, description="max_watermark_delay and max_lag_records of single streams, by stream name"
-    )
+    of: dict[str, StreamAlertLimits] = Field({}, description="limits of single streams, by stream name")
+
+    def max_watermark_ahead_of(self, stream: str) -> int:
+        """Return how far the watermark of a stream may be ahead of the clock, in milliseconds."""
+        limits = self.of.get(stream)
+        own_limit = None if limits is None else limits.max_watermark_ahead
+        return int(self.max_watermark_ahead if own_limit is None else own_limit)
 
 
 class FeedSettings(SettingsSection):
@@ -235,6 +254,10 @@ class Settings(BaseSettings):
     )
     streams: Annotated[tuple[str, ...], NoDecode] = Field(
         ("sensor_minute", "archive-sensors"), description="streams of a fresh stack, separated by commas"
+    )
+    max_future_skew: Annotated[DurationMs | Unlimited, PlainValidator(_parse_future_skew)] = Field(
+        DurationMs(600_000),
+        description="how far event times may be ahead of the clock, unless pipeline or contract say; or unlimited",
     )
     kafka: KafkaSettings = KafkaSettings()
     spark: SparkSettings = SparkSettings()

@@ -15,7 +15,7 @@ from tests.pipelines.engine.spark.test_row_checks import (
 )
 
 from penstock.engine.dedup.duplicates import DUPLICATES_SCHEMA
-from penstock.engine.plan.sources import WatermarkStrategy
+from penstock.engine.plan.sources import FutureSkewPolicy, WatermarkStrategy
 from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.aggregate.constant_columns import find_derived_columns
 from penstock.engine.spark.aggregate.partials import aggregate_partials
@@ -28,28 +28,40 @@ pytestmark = pytest.mark.spark
 FIRST = {"_topic": "t", "_partition": 0, "_offset": 1}
 
 
-def build_ordered_plan(max_future_skew: int | None = None) -> Plan:
+def build_ordered_plan(
+    max_future_skew: int | None = None, future_records: FutureSkewPolicy = "quarantine"
+) -> Plan:
     plan = replace(IN_ORDER, stages=(replace(IN_ORDER.only_stage, trigger=Default()),))
     source = replace(
-        plan.sources[0], watermark=WatermarkStrategy(max_out_of_orderness=0, max_future_skew=max_future_skew)
+        plan.sources[0],
+        watermark=WatermarkStrategy(
+            max_out_of_orderness=0, max_future_skew=max_future_skew, future_records=future_records
+        ),
     )
     return add_checks(replace(plan, sources=(source,)), KNOWN)
 
 
 @pytest.mark.parametrize(
-    ("max_future_skew", "duplicate_count", "expected"),
+    ("max_future_skew", "future_records", "duplicate_count", "expected"),
     [
-        (None, 0, {"_topic", "_counted", "_newest"}),
-        (None, 1, {"_topic", "_counted"}),
-        (5, 0, {"_topic", "_counted"}),
+        (None, "quarantine", 0, {"_topic", "_counted", "_newest"}),
+        (None, "quarantine", 1, {"_topic", "_counted"}),
+        (5, "quarantine", 0, {"_topic", "_counted", "_newest"}),
+        (5, "accept", 0, {"_topic", "_counted"}),
     ],
-    ids=["records", "with a duplicate", "with a max future skew"],
+    ids=["records", "with a duplicate", "with a max future skew", "with accepted records in the future"],
 )
 def test_derived_columns_are_not_sent_but_restored(
-    spark: "SparkSession", max_future_skew: int | None, duplicate_count: int, expected: set[str]
+    spark: "SparkSession",
+    max_future_skew: int | None,
+    future_records: FutureSkewPolicy,
+    duplicate_count: int,
+    expected: set[str],
 ) -> None:
     duplicates = pa.Table.from_pylist([FIRST][:duplicate_count], DUPLICATES_SCHEMA)
-    read = make_batch_input(spark, build_ordered_plan(max_future_skew), RECORDS).drop_duplicates(duplicates)
+    read = make_batch_input(
+        spark, build_ordered_plan(max_future_skew, future_records), RECORDS
+    ).drop_duplicates(duplicates)
     records = read.load()
     computed = aggregate_partials(records, read.stage).toArrow()
     found = read.compute_partials()

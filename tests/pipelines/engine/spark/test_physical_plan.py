@@ -13,7 +13,8 @@ from penstock.engine.explain import explain
 from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.plan.stages import Plan
 from penstock.engine.sinks.pane_log import PaneLog
-from penstock.engine.spark.aggregate.partials import aggregate_partials, judge_event_times
+from penstock.engine.spark.aggregate.event_times import judge_event_times
+from penstock.engine.spark.aggregate.partials import aggregate_partials
 from penstock.engine.spark.parse.records import KAFKA_SOURCE_DDL, parse_records
 from penstock.engine.spark.physical_plan import Parallelism, describe_physical_plan
 from penstock.engine.spark.transform.schema_inference import FieldTypeResolver

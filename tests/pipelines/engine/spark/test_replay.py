@@ -23,6 +23,7 @@ from tests.pipelines.engine.spark.test_live_stream import (
 from penstock.core.kafka_client import BrokerAccess
 from penstock.core.waiting import wait_until
 from penstock.engine.archive.archive_stream import ArchiveConfig, ArchiveStream
+from penstock.engine.batch.excluded_records import ResentFinder, find_no_resent
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.errors import ReplayError
 from penstock.engine.history import replaced_tables
@@ -67,9 +68,11 @@ class ReplayRunner(StreamRunner):
         stream.start(reading=reading)
         return stream
 
-    def prepare_replay(self, stored: BoundedSource, name: str = "again") -> StreamReplay:
+    def prepare_replay(
+        self, stored: BoundedSource, name: str = "again", find_resent: ResentFinder = find_no_resent
+    ) -> StreamReplay:
         paths = ReplayPaths(self.streams_folder, self.warehouse, self.plan.name, name)
-        config = BoundedRunConfig(paths.replay_folder, paths.replay_warehouse, max_records_per_batch=150)
+        config = BoundedRunConfig(paths.replay_folder, paths.replay_warehouse, 150, find_resent=find_resent)
         return StreamReplay(self.plan, self.session, stored, paths, config, lambda: self.clock)
 
     def finish_replay(self, replay: StreamReplay) -> int:

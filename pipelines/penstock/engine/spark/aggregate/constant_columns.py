@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engine.operators.compiled_stage import CompiledStage
+from penstock.engine.plan.sources import PlanSource
 from penstock.engine.spark.parse.input_columns import Sources
 from penstock.engine.spark.transform.row_multiplication import FIRST_ROW_COLUMN
 
@@ -41,10 +42,16 @@ def find_derived_columns(
         derived["_topic"] = lambda rows: pa.repeat(pa.scalar(topic, pa.string()), rows.num_rows)
     if FIRST_ROW_COLUMN not in columns:
         derived["_counted"] = lambda rows: pa.array(np.ones(rows.num_rows, np.int64))
-    # A duplicate advances the watermark like its original, but its partial has no event time.
-    if not has_duplicates and all(source.watermark.max_future_skew is None for source in sources):
+    # A duplicate advances the watermark like its original, but its partial has no event time. An accepted record
+    # that is too far ahead has an event time, but does not advance the watermark.
+    if not has_duplicates and not any(map(_accepts_future_times, sources)):
         derived["_newest"] = lambda rows: rows.column("_time")
     return derived
+
+
+def _accepts_future_times(source: PlanSource) -> bool:
+    rule = source.watermark
+    return rule.max_future_skew is not None and rule.future_records == "accept"
 
 
 def fetch_rows(frame: "DataFrame", schema: pa.Schema, derived: DerivedColumns) -> pa.Table:

@@ -7,53 +7,15 @@ its invalid records, and its newest event time. Rows for invalid records have no
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from penstock.engine.batch.batch_input import FATE_QUARANTINED
 from penstock.engine.definition.predicates import predicate_sql, quote_column
 from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.ordered.state_schema import ELEMENT_FIELDS, MATCHED_FIELD
-from penstock.engine.plan.sources import WatermarkStrategy
 from penstock.engine.spark.aggregate.arrow_finish import finish_groups
-from penstock.engine.spark.parse.input_columns import Sources, sql_by_topic
 from penstock.engine.spark.parse.row_checks import ANY_BREAKS_SQL, BREAKS_COLUMN, observe_breaks
 from penstock.engine.spark.transform.row_multiplication import FIRST_ROW_COLUMN
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
-
-
-def judge_event_times(records: "DataFrame", sources: Sources, clock: int | str) -> "DataFrame":
-    """Check event times against the batch clock, and add `_fate`: null, or why a record is excluded.
-
-    An event time too far in the future makes a record invalid, or the record is accepted but does not advance the
-    watermark. Each input has its own rule. `_watermark_time` holds the event time of records that advance the
-    watermark. The clock is a number, or an SQL expression over the record.
-    """
-    clock_column = f"{clock}L AS _clock" if isinstance(clock, int) else f"{clock} AS _clock"
-    aside_column = f"CASE WHEN _invalid IS NOT NULL THEN '{FATE_QUARANTINED}' END AS _fate"
-    if not has_clock_rules(sources):
-        return records.selectExpr("*", clock_column, "_time AS _watermark_time", aside_column)
-    return _judge_future_times(records.selectExpr("*", clock_column), sources).selectExpr("*", aside_column)
-
-
-def has_clock_rules(sources: Sources) -> bool:
-    """Whether any of these inputs checks event times against the batch clock."""
-    return any(source.watermark.max_future_skew is not None for source in sources)
-
-
-def _judge_future_times(records: "DataFrame", sources: Sources) -> "DataFrame":
-    is_ahead = sql_by_topic(sources, "_topic", lambda _, source: _is_ahead_sql(source.watermark))
-    is_quarantined = sql_by_topic(
-        sources, "_topic", lambda _, s: str(s.watermark.future_records == "quarantine")
-    )
-    columns = [quote_column(name) for name in records.columns if name != "_invalid"]
-    is_set_aside = f"_invalid IS NULL AND {is_ahead} AND {is_quarantined}"
-    reason = f"CASE WHEN {is_set_aside} THEN 'future_event_time' ELSE _invalid END"
-    moving = f"CASE WHEN NOT {is_ahead} THEN _time END"
-    return records.selectExpr(*columns, f"{moving} AS _watermark_time", f"{reason} AS _invalid")
-
-
-def _is_ahead_sql(rule: WatermarkStrategy) -> str:
-    return "false" if rule.max_future_skew is None else f"(_time > _clock + {rule.max_future_skew}L)"
 
 
 def assign_windows(records: "DataFrame", stage: CompiledStage) -> "DataFrame":

@@ -9,7 +9,7 @@ from penstock.engine.errors import DefinitionError, UserCodeError
 from penstock.engine.plan.field_usage import refuse_renamed_inputs
 from penstock.engine.plan.sources import PlanSource
 from penstock.engine.plan.stages import Plan, Stage
-from penstock.engine.spark.aggregate.partials import judge_event_times
+from penstock.engine.spark.aggregate.event_times import judge_event_times
 from penstock.engine.spark.parse.input_columns import refuse_duplicate_topics
 from penstock.engine.spark.parse.records import KAFKA_SOURCE_DDL, parse_records
 from penstock.engine.spark.transform.steps import apply_stage_steps
