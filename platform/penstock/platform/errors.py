@@ -11,6 +11,7 @@ PlatformError
 ├── UnknownTopicError  no topic has that name
 ├── UnknownColumnError no result of a pipeline has that name
 ├── UnknownOriginError the origin of stored records is invalid
+├── RecordAddressError the address of a record is invalid, or the stream does not read its topic
 ├── RunNameError       the name of a run or replay is invalid, or already has results
 ├── BatchSizeError     a batch size is below one record
 ├── DemoError          a demonstration cannot run: no input, or its records did not arrive
@@ -83,6 +84,12 @@ class UnknownOriginError(PlatformError):
 
 class TrialInputError(PlatformError):
     """There is no input for a trial of a pipeline."""
+
+    exit_code = 2
+
+
+class RecordAddressError(PlatformError):
+    """The address of a record is invalid, or the stream does not read its topic."""
 
     exit_code = 2
 

@@ -17,6 +17,7 @@ from penstock.engine.spark.live_stream import LiveStream
 from penstock.engine.spark.stream_config import StreamConfig
 from penstock.platform.host.composition import host_config
 from penstock.platform.services.bounded_runs import build_run_config
+from penstock.platform.services.stream_catalog import load_plan
 from penstock.platform.settings import Settings, load_settings
 
 WAY_DOWN = (
@@ -41,7 +42,10 @@ def test_the_engine_gets_the_very_group_of_settings_that_was_loaded(
     assert Settings.model_fields["host"].annotation is HostSettings
     assert settings.host.poison_limit == 7
     assert host_config(settings, 0).stream_config.settings is settings.host
-    assert build_run_config(settings, tmp_path, tmp_path, None).settings is settings.host
+    assert (
+        build_run_config(settings, load_plan("sensor_minute"), tmp_path, tmp_path, None).settings
+        is settings.host
+    )
 
 
 @pytest.mark.parametrize("passed_through", WAY_DOWN)

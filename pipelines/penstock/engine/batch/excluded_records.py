@@ -12,13 +12,16 @@ OffsetRanges = tuple[OffsetRange, ...]
 
 @dataclass(frozen=True)
 class ExcludedRecord:
-    """An excluded record, and why: the message of user code, or the address of its replay."""
+    """An excluded record, and why: the message of user code, or the address of its replay.
+
+    The reason of a record that is excluded `as_recorded` is that of its row in the quarantine.
+    """
 
     topic: str
     partition: int
     offset: int
     reason: str
-    kind: Literal["user_code_error", "replayed"] = "user_code_error"
+    kind: Literal["user_code_error", "replayed", "as_recorded"] = "user_code_error"
 
     @property
     def address(self) -> str:
@@ -28,11 +31,11 @@ class ExcludedRecord:
     @property
     def quarantine_reason(self) -> str:
         """The reason, as the quarantine table has it."""
-        return f"{self.kind}: {self.reason}"
+        return self.reason if self.kind == "as_recorded" else f"{self.kind}: {self.reason}"
 
 
 ResentFinder = Callable[[OffsetRanges], Sequence[ExcludedRecord]]
-"""Returns which records of some ranges were replayed to other addresses."""
+"""Returns which records of some ranges a batch excludes: they were replayed to other addresses, or left out."""
 
 
 def find_no_resent(_ranges: OffsetRanges) -> Sequence[ExcludedRecord]:

@@ -17,6 +17,7 @@ REPLAY_EXAMPLES = format_examples(
     "penstock stream replay sensor_minute",
     "penstock stream replay sensor_minute --from archive",
     "penstock stream replay sensor_minute --from time:2026-01-31T12:00 --beside",
+    "penstock stream replay sensor_minute --without sensors/0@4711",
 )
 
 
@@ -42,6 +43,12 @@ REPLAY_EXAMPLES = format_examples(
 @click.option(
     "--name", default="", help="Name of the replay. Reuse the name to resume an interrupted replay."
 )
+@click.option(
+    "--without",
+    multiple=True,
+    metavar="TOPIC/PARTITION@OFFSET",
+    help="Leave out a record, such as one with a wrong clock, now and in later replays; it goes to quarantine.",
+)
 @records_per_batch_option
 @json_option
 def replay(
@@ -50,6 +57,7 @@ def replay(
     switch: bool,
     drop_earlier: bool,
     name: str,
+    without: tuple[str, ...],
     records_per_batch: int | None,
     as_json: bool,
 ) -> None:
@@ -65,7 +73,7 @@ def replay(
     from penstock.platform.services.replay import replay_stream as run
 
     settings = current_settings()
-    request = ReplayRequest(stream, start, switch, drop_earlier, name, records_per_batch)
+    request = ReplayRequest(stream, start, switch, drop_earlier, name, records_per_batch, without)
     with use_control_store(settings) as store, StepPrinter().step(f"replay {stream}") as report_progress:
         result = run(settings, store, request, report_progress)
     if as_json:

@@ -1,6 +1,6 @@
 """Runs of pipelines over stored records."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -27,10 +27,12 @@ from penstock.engine.storage.file_access import open_delta_table
 from penstock.engine.stream_folders import STREAM_FOLDER_ENTRIES, is_valid_run_name
 from penstock.platform.errors import BatchSizeError, RunNameError, UnknownOriginError
 from penstock.platform.services.command_spark import open_command_spark
+from penstock.platform.services.left_out_records import store_left_out
 from penstock.platform.services.schema_registry import open_writer_schemas
 from penstock.platform.services.stream_catalog import check_pipeline_exists, load_plan
 from penstock.platform.services.warehouse_tables import iter_tables
 from penstock.platform.settings import Settings
+from penstock.quality.quarantine.recorded_exclusions import RecordedExclusions
 from penstock.quality.quarantine.replayed_records import ReplayedRecords
 
 if TYPE_CHECKING:
@@ -73,7 +75,7 @@ def run_over_stored_records(
     )
     check_run_name(run_name)
     plan = load_plan(stream) if origin is None else replace_sources(load_plan(stream), origin)
-    config = build_named_run_config(settings, stream, run_name, records_per_batch)
+    config = build_named_run_config(settings, plan, run_name, records_per_batch)
     with open_command_spark(settings, f"run-{stream}", report_progress) as session:
         report_progress("counting records")
         input_sources = [
@@ -88,12 +90,21 @@ def run_over_stored_records(
 
 
 def build_named_run_config(
-    settings: Settings, stream: str, run_name: str, records_per_batch: int | None
+    settings: Settings,
+    plan: Plan,
+    run_name: str,
+    records_per_batch: int | None,
+    left_out: Sequence[str] = (),
 ) -> BoundedRunConfig:
     """Return the configuration of a run whose results are in runs/STREAM/NAME of the warehouse."""
-    run_path = Path("runs", stream, run_name)
+    run_path = Path("runs", plan.name, run_name)
     return build_run_config(
-        settings, settings.home / run_path, settings.warehouse_path / run_path, records_per_batch
+        settings,
+        plan,
+        settings.home / run_path,
+        settings.warehouse_path / run_path,
+        records_per_batch,
+        left_out,
     )
 
 
@@ -127,9 +138,17 @@ def check_run_name(name: str) -> None:
 
 
 def build_run_config(
-    settings: Settings, directory: Path, warehouse: StoragePath, records_per_batch: int | None
+    settings: Settings,
+    plan: Plan,
+    directory: Path,
+    warehouse: StoragePath,
+    records_per_batch: int | None,
+    left_out: Sequence[str] = (),
 ) -> BoundedRunConfig:
-    """Return the configuration of a bounded run. Raises BatchSizeError for less than one record per batch."""
+    """Return the configuration of a bounded run of a plan, without the records at these addresses.
+
+    Raises BatchSizeError for less than one record per batch.
+    """
     if records_per_batch is not None and records_per_batch < 1:
         raise BatchSizeError(
             f"records_per_batch is {records_per_batch}; use 1 or more, or leave it empty for a single batch"
@@ -141,7 +160,12 @@ def build_run_config(
         settings=settings.host,
         schema_lookup=open_writer_schemas(settings).find_readable,
         live_warehouse=settings.warehouse_path,
-        find_resent=ReplayedRecords(settings.home / "quarantine"),
+        find_resent=RecordedExclusions(
+            plan,
+            settings.warehouse_path,
+            ReplayedRecords(settings.home / "quarantine"),
+            store_left_out(directory, plan, left_out),
+        ),
     )
 
 

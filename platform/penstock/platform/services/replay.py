@@ -13,6 +13,7 @@ from penstock.core.progress import ProgressReporter
 from penstock.engine.batch.accounts import ACCOUNT_COUNTS, PartitionAccount
 from penstock.platform.control.replay_history import MeasuredReplay, record_replay
 from penstock.platform.errors import RunNameError, UnknownOriginError
+from penstock.platform.services.left_out_records import parse_address
 from penstock.platform.services.replay_estimate import ReplayEstimate, estimate_replay
 from penstock.platform.services.stream_catalog import check_pipeline_exists, reload_plan
 from penstock.platform.services.stream_hold import hold_stream
@@ -48,6 +49,8 @@ class ReplayRequest:
     drop_earlier: bool = False
     name: str = ""
     records_per_batch: int | None = None
+    left_out: tuple[str, ...] = ()
+    """The addresses of records to leave out, as TOPIC/PARTITION@OFFSET."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,8 @@ def replay_stream(
     _check_replay_name(settings, request.stream, run_name, switch=request.switch or unfinished_replay != "")
     is_resumed = (settings.home / "streams" / request.stream / run_name).exists()
     plan = reload_plan(request.stream)
+    for address in request.left_out:
+        parse_address(address, plan)
     with open_command_spark(settings, f"replay-{request.stream}", report_progress) as session:
         start_seconds = monotonic() - started_s
         source = open_replay_source(session, plan, settings, start)
@@ -120,7 +125,9 @@ def replay_stream(
             )
             tables = settings.warehouse
         else:
-            config = build_named_run_config(settings, request.stream, run_name, request.records_per_batch)
+            config = build_named_run_config(
+                settings, plan, run_name, request.records_per_batch, request.left_out
+            )
             run_result = run_and_read_result(plan, run_name, session, source, config, report_progress)
             tables, accounts = run_result.tables, run_result.accounts
     seconds = monotonic() - started_s
@@ -216,7 +223,12 @@ def _replay_and_switch(
 
     replay_paths = ReplayPaths(settings.home / "streams", settings.warehouse_path, request.stream, run_name)
     config = build_run_config(
-        settings, replay_paths.replay_folder, replay_paths.replay_warehouse, request.records_per_batch
+        settings,
+        plan,
+        replay_paths.replay_folder,
+        replay_paths.replay_warehouse,
+        request.records_per_batch,
+        request.left_out,
     )
     stream_replay = StreamReplay(plan, session, source, replay_paths, config, now_ms, report_progress)
     if not request.drop_earlier:

@@ -8,8 +8,8 @@ from penstock.engine.plan.codec import contract_version
 from penstock.quality.audit.scope import AuditScope
 
 FUTURE_RECORD_REASON = "future_event_time"
-"""The reason that depends on the clock of the batch."""
-ADDRESS_REASON_PREFIXES = ("user_code_error: ", "replayed: ")
+"""The start of the reason that depends on the clock of the batch; the field and by how much follow."""
+ADDRESS_REASON_PREFIXES = ("user_code_error: ", "replayed: ", "left_out: ")
 """Prefixes of the reasons for which a record is excluded by its address."""
 
 
@@ -21,7 +21,7 @@ def find_rejections(scope: AuditScope) -> pa.Table:
     """
     rows = scope.quarantined_rows
     reason = rows.column("reason")
-    is_rejection = pc.equal(reason, FUTURE_RECORD_REASON)
+    is_rejection = pc.starts_with(reason, FUTURE_RECORD_REASON)
     for prefix in ADDRESS_REASON_PREFIXES:
         is_rejection = pc.or_(is_rejection, pc.starts_with(reason, prefix))
     if "contract" in rows.column_names:

@@ -84,10 +84,17 @@ def build_replay_job(
         "records_per_batch": Field(
             Noneable(Int), default_value=None, description="approximate records per batch; default: one batch"
         ),
+        "left_out": Field(
+            Array(String),
+            default_value=[],
+            description="records to leave out, as TOPIC/PARTITION@OFFSET; they go to quarantine",
+        ),
     }
 
     def replay_op(context: OpExecutionContext) -> None:
-        result = run_replay(ReplayRequest(**context.op_config), lambda text: context.log.info("%s", text))
+        config = context.op_config
+        request = ReplayRequest(**{**config, "left_out": tuple(config["left_out"])})
+        result = run_replay(request, lambda text: context.log.info("%s", text))
         context.add_output_metadata({"replay": MetadataValue.json(asdict(result))})
 
     return build_config_job(
