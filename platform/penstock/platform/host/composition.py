@@ -28,6 +28,7 @@ from penstock.platform.services.alerts import AlertDispatcher
 from penstock.platform.services.definition_files import definition_fingerprint
 from penstock.platform.services.schema_registry import open_writer_schemas
 from penstock.platform.services.stream_catalog import reload_plan
+from penstock.platform.services.watermark_ahead import WatermarkObserver
 from penstock.platform.settings import Settings
 from penstock.quality.quarantine.replayed_records import ReplayedRecords
 
@@ -112,7 +113,10 @@ def run_host(settings: Settings) -> None:
         settings.kafka.bootstrap_servers, settings.kafka.client_config("host")
     )
     alerts = AlertDispatcher(settings.alerts.webhook)
-    control = ObservedControl(store, HostMetrics(registry), stream_groups.report_batch, alerts)
+    watermarks = WatermarkObserver(settings.alerts)
+    control = ObservedControl(
+        store, HostMetrics(registry), stream_groups.report_batch, alerts, watermarks.observe_batch
+    )
     try:
         pages = quality_folder(settings)
         broker, client = settings.kafka.bootstrap_servers, settings.kafka.client_config("host")

@@ -24,8 +24,8 @@ READING_STATES = (StreamState.RUNNING, StreamState.RETRYING)
 class ObservedControl:
     """Forwards every call to the store, and updates metrics and alerts. Safe to use from several threads.
 
-    `on_commit` receives each batch after the store has it. `on_alert` receives trouble of streams, and recovery
-    after the next committed batch: a restarted stream may fail again at the same record.
+    `observe_batch` and then `on_commit` receive each batch after the store has it. `on_alert` receives trouble of
+    streams, and recovery after the next committed batch: a restarted stream may fail again at the same record.
     """
 
     def __init__(
@@ -34,11 +34,13 @@ class ObservedControl:
         metrics: HostMetrics,
         on_commit: Callable[[BatchRecord], None] = lambda _: None,
         on_alert: AlertHandler = lambda _: None,
+        observe_batch: Callable[[BatchRecord], None] = lambda _: None,
     ) -> None:
         self._store = store
         self._metrics = metrics
         self._on_commit = on_commit
         self._on_alert = on_alert
+        self._observe_batch = observe_batch
         self._health: dict[str, StreamHealth] = {}
         self._lost_streams: set[str] = set()
         self._end_offsets: dict[str, dict[tuple[str, int], int]] = {}
@@ -124,6 +126,7 @@ class ObservedControl:
             self._note_batch(record)
             self._metrics.count_batch(record, is_local=record.stream not in self._lost_streams)
             recovery_alert = self._troubles.recovery_alert(health) if health else None
+        self._observe_batch(record)
         self._on_commit(record)
         if recovery_alert:
             self._on_alert(recovery_alert)

@@ -2,14 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from penstock.engine.host.control import HostReport
+from penstock.engine.host.stream_state import StreamState
 from penstock.infra.processes import ProgramStatus
 from penstock.platform.control import ControlStore, control_store_exists, open_control_store
 from penstock.platform.control.batch_rates import BatchRates, read_recent_rates
 from penstock.platform.control.reports import StreamOverview, read_overview
+from penstock.platform.services.idle_inputs import IdleInputs, find_idle_inputs
 from penstock.platform.services.stream_hold import StreamHold, read_hold
+from penstock.platform.services.watermark_ahead import measure_ahead_ms
 from penstock.platform.settings import Settings
+from penstock.platform.settings.model import AlertSettings
 from penstock.platform.stack.manager import stack_manager
 
 RATES_WINDOW_MS = 60_000
@@ -29,6 +34,10 @@ class StackView:
     """Streams that are on hold, or that a killed process left on hold."""
     rates: Mapping[str, BatchRates] = field(default_factory=dict)
     """The rates of each stream with a host, since the start of the stream but at most of RATES_WINDOW_MS."""
+    alerts: AlertSettings = field(default_factory=AlertSettings)
+    """The limits of watermarks that are ahead of the clock."""
+    streams_folder: Path | None = None
+    """The folder of journals and states, if it is on this machine."""
 
     @property
     def is_healthy(self) -> bool:
@@ -37,11 +46,25 @@ class StackView:
         return are_programs_ready and all(self.is_stream_healthy(stream) for stream in self.streams)
 
     def is_stream_healthy(self, stream: StreamOverview) -> bool:
-        """Whether a stream is in its desired state. A stream left on hold is not healthy."""
+        """Whether a stream is in its desired state. One left on hold, or ahead of the clock, is not healthy."""
         if stream.stream in self.standstills:
             return False
         should_run = stream.desired is not None and stream.desired.needs_host
-        return should_run == self.is_leased(stream)
+        return should_run == self.is_leased(stream) and not self.watermark_ahead_ms(stream)
+
+    def watermark_ahead_ms(self, stream: StreamOverview) -> int:
+        """Return by how much the watermark of a stream is ahead of the clock; 0 if it should not run."""
+        if stream.last is None or stream.desired is None or not stream.desired.needs_host:
+            return 0
+        limit_ms = self.alerts.max_watermark_ahead_of(stream.stream)
+        return measure_ahead_ms(stream.last.watermark_ms, self.at_ms, limit_ms)
+
+    def find_idle_inputs(self, stream: StreamOverview) -> IdleInputs | None:
+        """Return since when the inputs of a running stream are idle while windows wait; None if not so."""
+        is_running = stream.health is not None and stream.health.state is StreamState.RUNNING
+        if self.streams_folder is None or not is_running or stream.lag_records or not self.is_leased(stream):
+            return None
+        return find_idle_inputs(self.streams_folder, stream.stream, self.at_ms)
 
     def is_leased(self, stream: StreamOverview) -> bool:
         """Whether a host holds the stream's lease now."""
@@ -73,6 +96,8 @@ def read_stack_view(settings: Settings, clock: Callable[[], int]) -> StackView:
                 for overview in streams
                 if overview.lease is not None and overview.lease.expires_at_ms > now_ms
             },
+            settings.alerts,
+            settings.home / "streams",
         )
     finally:
         store.close()

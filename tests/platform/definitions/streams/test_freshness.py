@@ -120,6 +120,30 @@ def test_a_silent_topic_is_no_delay_of_its_stream(
     ]
 
 
+def test_a_watermark_ahead_of_the_clock_fails_and_is_alerted(
+    tick: Callable[[], object],
+    store: ControlStore,
+    clock,
+    make_batch: Callable[..., BatchRecord],
+    alerts: list[Alert],
+) -> None:
+    """One record with a wrong clock moved it: every record that arrives in time is late."""
+    store.set_desired_state("minute", DesiredRunState.RUNNING, clock.at)
+    store.acquire_lease("minute", "host", clock.at, FOREVER_MS)
+    store.record_batch(replace(make_batch(0), watermark_ms=clock.at + MINUTE_MS, lag_records=0))
+    assert tick() == {"stream_hosted": True, "consumer_lag_records": True, "watermark_delay_seconds": True}
+    ahead = replace(make_batch(1), watermark_ms=clock.at + 365 * 24 * 60 * MINUTE_MS, lag_records=0)
+    store.record_batch(ahead)
+    assert tick() == {"watermark_delay_seconds": False}
+    store.record_batch(replace(ahead, batch_id=2, watermark_ms=clock.at))
+    assert tick() == {"watermark_delay_seconds": True}
+    page = "platform/docs/troubleshooting.md"
+    assert [(alert.state, alert.reason) for alert in alerts] == [
+        ("ahead of the clock", f"the watermark is 365 d in the future, so new records are late; see {page}"),
+        ("up to date", "the watermark is 0 s old, no record waits"),
+    ]
+
+
 def test_an_old_watermark_with_new_records_is_a_delay(
     tick: Callable[[], object], store: ControlStore, clock, make_batch: Callable[..., BatchRecord]
 ) -> None:

@@ -208,15 +208,20 @@ def _describe_note(view: "StackView", stream: "StreamOverview") -> str:
 
 
 def _describe_reason(view: "StackView", stream: "StreamOverview") -> str:
-    """Return the reason that the host reports; for a running stream, a definition file that changed since."""
+    """Return what to know about a stream: a fault, a definition file that changed, or that it waits for records."""
     if hold := view.standstills.get(stream.stream):
         return _describe_hold(view, stream, hold)
     health = None if _is_stopped_after_failure(stream) else stream.health
     if health is None or health.reason or not view.is_leased(stream):
         return health.reason if health else ""
+    if ahead_ms := view.watermark_ahead_ms(stream):
+        from penstock.platform.services.watermark_ahead import TROUBLESHOOTING_PAGE, describe_ahead
+
+        return f"{describe_ahead(ahead_ms)}, so new records are late: see {TROUBLESHOOTING_PAGE}"
     changed_file = find_changed_file(stream.stream, health.at_ms)
     if changed_file is None:
-        return ""
+        idle_inputs = view.find_idle_inputs(stream)
+        return "" if idle_inputs is None else idle_inputs.text
     return f"{changed_file.name} changed since the start: `penstock stream plan-upgrade {stream.stream}`"
 
 

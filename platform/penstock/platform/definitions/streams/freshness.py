@@ -33,6 +33,11 @@ from penstock.platform.control.reports import StreamOverview, read_overview
 from penstock.platform.definitions.asset_keys import stream_key
 from penstock.platform.definitions.scheduled_checks import build_joint_checks, to_evaluation
 from penstock.platform.services.alerts import Alert, AlertHandler
+from penstock.platform.services.watermark_ahead import (
+    TROUBLESHOOTING_PAGE,
+    describe_ahead,
+    measure_ahead_ms,
+)
 
 SENSOR_INTERVAL_S = 60
 REPEAT_INTERVAL_MS = 300_000
@@ -51,11 +56,15 @@ RECOVERY_STATES = {WATERMARK_DELAY_CHECK: "up to date", LAG_CHECK: "up to date",
 
 @dataclass(frozen=True)
 class FreshnessLimits:
-    """Maximum age of a watermark, maximum number of waiting records, and maximum time without a host."""
+    """Maximum age of a watermark, maximum number of waiting records, and maximum time without a host.
+
+    `max_watermark_ahead_ms` is how far a watermark may be ahead of the clock.
+    """
 
     max_watermark_delay_ms: int
     max_lag_records: int
     max_without_host_ms: int
+    max_watermark_ahead_ms: int = 60_000
 
 
 @dataclass(frozen=True)
@@ -164,8 +173,16 @@ class FreshnessMonitor:
         self, stream_overview: StreamOverview, last_batch: BatchRecord, watermark_ms: int
     ) -> FreshnessResult:
         """Check the watermark; an old one is a fault if records wait or pass it, or if no host reads them."""
-        now, allowed_ms = self.now_ms(), self._limits_for(stream_overview.stream).max_watermark_delay_ms
-        age_ms = now - watermark_ms
+        now, limits = self.now_ms(), self._limits_for(stream_overview.stream)
+        allowed_ms, age_ms = limits.max_watermark_delay_ms, now - watermark_ms
+        if ahead_ms := measure_ahead_ms(watermark_ms, now, limits.max_watermark_ahead_ms):
+            return FreshnessResult(
+                stream_overview.stream,
+                WATERMARK_DELAY_CHECK,
+                passed=False,
+                state=f"{describe_ahead(ahead_ms)}, so new records are late; see {TROUBLESHOOTING_PAGE}",
+                measured_value=round(age_ms / 1000, 1),
+            )
         is_flowing_past = (
             last_batch.kind == "data"
             and last_batch.clock_ms - watermark_ms > allowed_ms >= now - last_batch.clock_ms
@@ -204,7 +221,7 @@ class FreshnessMonitor:
                 raise_alert(
                     Alert(
                         result.stream,
-                        (RECOVERY_STATES if result.passed else TROUBLE_STATES)[result.check],
+                        _alert_state(result),
                         result.state,
                         now,
                     )
@@ -236,7 +253,7 @@ def _build_checks(monitor: FreshnessMonitor) -> AssetChecksDefinition:
         HOST_CHECK: "A host runs the stream, if it should run.",
     }
     pipeline_checks = {
-        WATERMARK_DELAY_CHECK: "The watermark is recent, unless no records arrive.",
+        WATERMARK_DELAY_CHECK: "The watermark is recent, unless no records arrive, and not ahead of the clock.",
         **archive_checks,
     }
     checks_by_streams = ((monitor.pipelines, pipeline_checks), (monitor.archives, archive_checks))
@@ -278,6 +295,12 @@ def _has_failed(stream_overview: StreamOverview) -> bool:
         and health.state is StreamState.FAILED
         and health.at_ms >= stream_overview.desired_at_ms
     )
+
+
+def _alert_state(result: FreshnessResult) -> str:
+    if result.check == WATERMARK_DELAY_CHECK and not result.passed and result.measured_value < 0:
+        return "ahead of the clock"
+    return (RECOVERY_STATES if result.passed else TROUBLE_STATES)[result.check]
 
 
 def _format_seconds(milliseconds: int) -> str:

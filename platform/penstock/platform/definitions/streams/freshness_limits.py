@@ -39,4 +39,11 @@ def _build_limits(alert_settings: AlertSettings, overrides: StreamAlertLimits) -
     max_lag = (
         alert_settings.max_lag_records if overrides.max_lag_records is None else overrides.max_lag_records
     )
-    return FreshnessLimits(int(max_delay_ms), max_lag, int(alert_settings.max_time_without_host))
+    max_ahead_ms = (
+        alert_settings.max_watermark_ahead
+        if overrides.max_watermark_ahead is None
+        else overrides.max_watermark_ahead
+    )
+    return FreshnessLimits(
+        int(max_delay_ms), max_lag, int(alert_settings.max_time_without_host), int(max_ahead_ms)
+    )
