@@ -14,7 +14,7 @@ from penstock.core.errors import SecretError
 
 ENV_PREFIX = "env:"
 FILE_PREFIX = "file:"
-MASK = "********"
+MASK = "***"
 
 
 class Secret:
@@ -50,6 +50,12 @@ class Secret:
         raise SecretError("A secret cannot be pickled. Pass its reference, and read it where it is used.")
 
 
+def show_reference(text: str) -> str:
+    """Return a reference for a message; masked if it may be a secret that was put there by mistake."""
+    is_reference = text.startswith((ENV_PREFIX, FILE_PREFIX)) or ("/" in text and "://" not in text)
+    return text if not text or is_reference else MASK
+
+
 def read_secret(reference: str, description: str) -> Secret:
     """Return a secret; raise SecretError, which contains the description, if it cannot be read.
 
@@ -61,7 +67,9 @@ def read_secret(reference: str, description: str) -> Secret:
         else _read_secret_file(reference.removeprefix(FILE_PREFIX), description)
     )
     if not text:
-        raise SecretError(f"{description}, named as {reference}, is empty. Put its value there.")
+        raise SecretError(
+            f"{description}, named as {show_reference(reference)}, is empty. Put its value there."
+        )
     return Secret(_extract_password(text, reference, description) if text.startswith("{") else text)
 
 
@@ -76,8 +84,9 @@ def _read_secret_file(reference: str, description: str) -> str:
     try:
         return Path(reference).expanduser().read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
         raise SecretError(
-            f"{description} is not in a file {reference} ({getattr(error, 'strerror', None) or 'it is no text'}). "
+            f"{description} is not in a file {show_reference(reference)} ({reason}). "
             "Where it is a managed secret, put its value into a file that only you may read, and name that one."
         ) from None
 
@@ -87,4 +96,6 @@ def _extract_password(text: str, reference: str, description: str) -> str:
         return str(json.loads(text)["password"])
     except (ValueError, KeyError):
         # Hide the cause: the error of a parser quotes its input.
-        raise SecretError(f"{description}, named as {reference}, is JSON without a password in it.") from None
+        raise SecretError(
+            f"{description}, named as {show_reference(reference)}, is JSON without a password in it."
+        ) from None

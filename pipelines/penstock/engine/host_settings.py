@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from penstock.core.secret_reference import SecretReference
 from penstock.core.settings import DurationMs, SettingsSection
 
 LOOPBACK = "127.0.0.1"
@@ -24,7 +25,7 @@ class HostSettings(SettingsSection):
         min_length=1,
         description="address that serves them; 0.0.0.0 for other machines, which then need host.metrics_token",
     )
-    metrics_token: str = Field(
+    metrics_token: SecretReference = Field(
         "", description="secret reference: bearer token that other machines must send for metrics"
     )
     batch_interval: DurationMs = Field(

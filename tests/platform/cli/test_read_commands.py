@@ -171,3 +171,33 @@ def test_nan_and_infinity_are_text_in_json(run, home: Path) -> None:
     rows_shown = json.loads(run("table", "show", "sensor_minute", "--json").out, parse_constant=refuse)
     texts = [1.5, "NaN", "Infinity", "-Infinity"]
     assert sorted((row["n"], row["deviation"]) for row in rows_shown) == list(enumerate(texts, 1))
+
+
+def test_doctor_finds_a_home_that_others_can_read(run, home: Path) -> None:
+    def find_access() -> dict[str, str]:
+        (finding,) = (
+            item for item in json.loads(run("doctor", "--json").out) if item["check"] == "file access"
+        )
+        return finding
+
+    home.mkdir(mode=0o755)
+    home.chmod(0o755)
+    finding = find_access()
+    assert not finding["ok"]
+    assert (
+        f"can be read by every user of this machine, with records, state and program files. `chmod 700 {home}`"
+        in (finding["detail"])
+    )
+    home.chmod(0o700)
+    assert find_access()["ok"]
+
+
+def test_doctor_says_one_thing_of_each_part(run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (port,) = find_free_ports(1)
+    monkeypatch.setenv("PENSTOCK_WAREHOUSE", "s3://bucket/prefix")
+    monkeypatch.setenv("PENSTOCK_WAREHOUSE_STORE__ENDPOINT", f"http://127.0.0.1:{port}")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
+    checks = [item["check"] for item in json.loads(run("doctor", "--json").out)]
+    assert sorted(checks) == sorted(set(checks))
+    assert "warehouse" in checks

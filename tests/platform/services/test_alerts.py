@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -17,13 +18,19 @@ from penstock.platform.services.alerts import Alert, AlertDispatcher, transition
 class Webhook:
     """Stores posts, after it has refused as many as `refusals`."""
 
-    address: str = ""
+    reference: str = ""
     refusals: int = 0
     posted: list[dict[str, str]] = field(default_factory=list)
 
 
+def write_reference(folder: Path, url: str) -> str:
+    """Write the URL into a file; return the reference of that file."""
+    (folder / "webhook").write_text(url)
+    return f"file:{folder / 'webhook'}"
+
+
 @pytest.fixture
-def webhook() -> Iterator[Webhook]:
+def webhook(tmp_path: Path) -> Iterator[Webhook]:
     hook = Webhook()
 
     class Handler(BaseHTTPRequestHandler):
@@ -43,7 +50,7 @@ def webhook() -> Iterator[Webhook]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    hook.address = f"http://127.0.0.1:{server.server_port}/alerts"
+    hook.reference = write_reference(tmp_path, f"http://127.0.0.1:{server.server_port}/alerts")
     yield hook
     server.shutdown()
     server.server_close()
@@ -54,7 +61,7 @@ FAILED = Alert("s", "failed", "OSError: disk full (batch 7)", 1_000)
 
 
 def test_an_alert_is_posted_and_logged(webhook: Webhook, caplog: pytest.LogCaptureFixture) -> None:
-    alerts = AlertDispatcher(webhook.address)
+    alerts = AlertDispatcher(webhook.reference)
     with caplog.at_level(logging.WARNING):
         alerts(FAILED)
     alerts.close()
@@ -72,18 +79,24 @@ def test_an_alert_is_posted_and_logged(webhook: Webhook, caplog: pytest.LogCaptu
 
 def test_a_refused_alert_is_posted_again(webhook: Webhook) -> None:
     webhook.refusals = 1
-    alerts = AlertDispatcher(webhook.address)
+    alerts = AlertDispatcher(webhook.reference)
     alerts(FAILED)
     alerts.close()
     assert len(webhook.posted) == 1
 
 
-def test_an_unreachable_webhook_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:{port}/canary-5e4c", "http://127.0.0.1:{port}x/canary-5e4c", "canary-5e4c"]
+)
+def test_an_unreachable_webhook_is_logged_without_its_address(
+    tmp_path: Path, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
     (port,) = find_free_ports(1)
-    alerts = AlertDispatcher(f"http://127.0.0.1:{port}/")
+    alerts = AlertDispatcher(write_reference(tmp_path, url.format(port=port)))
     alerts(FAILED)
     alerts.close(10)
     assert "Alert not posted (attempts=3" in caplog.messages[-1]
+    assert "canary" not in caplog.text
 
 
 def test_failures_and_recoveries_are_alerted() -> None:

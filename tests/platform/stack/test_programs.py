@@ -110,4 +110,5 @@ def test_the_dagster_home_contains_no_password(settings: Settings) -> None:
     secret = change_setting(settings, "dagster", storage_url="postgresql://me:secret@127.0.0.1/dagster")
     assert "secret" not in str(dagster_config(secret))
     environment = build_programs(secret)["webserver"].environment
-    assert environment["PENSTOCK_DAGSTER__STORAGE_URL"] == "postgresql://me:secret@127.0.0.1/dagster"
+    assert environment["PENSTOCK_DAGSTER__STORAGE_URL"] == "postgresql://me@127.0.0.1/dagster"
+    assert environment["PGPASSFILE"] == str(settings.home / "run" / "database-passwords")

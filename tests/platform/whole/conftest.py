@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.platform.whole import changing_pipeline
+from tests.platform.whole.canary_secrets import write_canaries
 from tests.platform.whole.scratch_stack import ScratchStack
 
 from penstock.infra.jars import ensure_jars
@@ -20,7 +21,8 @@ def jars(jar_directory: Path) -> Path:
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory, jars: Path) -> Iterator[ScratchStack]:
     """A stack that several tests share."""
-    stack = ScratchStack(tmp_path_factory.mktemp("running") / "home", jars)
+    folder = tmp_path_factory.mktemp("running")
+    stack = ScratchStack(folder / "home", jars, write_canaries(folder / "secrets"))
     stack.copy_pipelines()
     changing_pipeline.write_pipeline(stack.catalog)
     with stack.stopped_on_exit():

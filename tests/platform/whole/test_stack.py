@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 import pytest
 from tests.platform.security.declared_listeners import read_sockets
+from tests.platform.whole.canary_secrets import find_open_files, find_shown_secrets
 from tests.platform.whole.scratch_stack import ScratchStack, poll_until
 from tests.platform.whole.stack_processes import check_counted_once
 from tests.platform.whole.table_comparison import check_audit, wait_for_balance
@@ -95,6 +96,11 @@ def list_connections(process: psutil.Process) -> list[Any]:
 
 def test_doctor_finds_nothing_wrong(running: ScratchStack) -> None:
     running.run_checked("doctor")
+
+
+def test_no_secret_is_shown_and_no_file_is_open_to_others(running: ScratchStack) -> None:
+    assert find_shown_secrets(running) == []
+    assert find_open_files(running.home) == []
 
 
 def test_a_stream_follows_commands_while_records_flow(running: ScratchStack) -> None:

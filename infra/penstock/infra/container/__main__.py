@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from penstock.core.errors import PenstockError
+from penstock.core.file_access import set_file_access
 from penstock.infra.container.container_broker import prepare_container_broker
 from penstock.infra.container.errors import ContainerError
 from penstock.infra.container.page_check import ANSWER_TIMEOUT_S, check_page
@@ -76,7 +77,8 @@ def check_health(args: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what a container is started for."""
+    """Do what a container is started for. Its files are private to its user, which all images share."""
+    set_file_access()
     args = _build_parser().parse_args(arguments)
     try:
         args.do(args)

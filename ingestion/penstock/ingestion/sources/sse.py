@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
+from penstock.core.secret_reference import mask_passwords
 from penstock.ingestion.errors import SourceError, SourceOptionsError
 from penstock.ingestion.producer.batch import SourceBatch
 from penstock.ingestion.sources.batching import MAX_BATCH_BYTES, MAX_BATCH_RECORDS
@@ -48,7 +49,13 @@ class SseSource(ReplayableSource, SourceKind):
         self._url = urlsplit(url)
         self._make_batch = make_batch
         if self._url.scheme not in ("http", "https") or not self._url.hostname:
-            raise SourceOptionsError(f"'{url}' is not a URL of events. Start it with http:// or https://.")
+            raise SourceOptionsError(
+                f"'{mask_passwords(url)}' is not a URL of events. Start it with http:// or https://."
+            )
+        if self._url.username is not None:
+            raise SourceOptionsError(
+                f"'{mask_passwords(url)}' has a log-in in it, and a URL is shown and stored. Remove the log-in."
+            )
 
     @classmethod
     def open(cls, context: SourceContext) -> RecordSource:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from penstock.core.file_access import set_file_access
 from penstock.platform.settings import LoadedSettings, Settings, load_settings
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 def load_current_settings() -> LoadedSettings:
     """Load the settings; print a warning to stderr for each variable that looks like a setting but is unknown."""
     loaded = load_settings()
+    set_file_access(loaded.settings.file_access)
     for warning in loaded.unknown_warnings:
         click.secho(f"penstock: {warning}", fg="yellow", err=True)
     return loaded

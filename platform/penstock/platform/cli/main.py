@@ -6,6 +6,7 @@ import sys
 import click
 
 from penstock.core.errors import PenstockError
+from penstock.core.file_access import set_file_access
 from penstock.platform.cli.command_discovery import DiscoveredGroup
 from penstock.platform.cli.output import format_examples
 
@@ -26,7 +27,8 @@ def penstock() -> None:
 
 
 def main() -> None:
-    """Run the command line and exit with its exit code."""
+    """Run the command line and exit with its exit code. What it writes is private, unless a setting opens it."""
+    set_file_access()
     try:
         code = penstock.main(standalone_mode=False)
     except click.exceptions.Abort:

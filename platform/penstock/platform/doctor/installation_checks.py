@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from penstock.core.file_access import find_excess_mode
+from penstock.engine.storage import ObjectStorePath
 from penstock.infra.jars import find_missing_jars
 from penstock.infra.java import find_java
 from penstock.platform.doctor.finding import DoctorFinding, run_check
@@ -28,7 +30,9 @@ def check_installation(settings: Settings) -> Iterator[DoctorFinding]:
     yield run_check("java", _check_java)
     yield run_check("jars", lambda: _check_jars(settings.jars))
     yield run_check("home", lambda: _check_writable(settings.home, "PENSTOCK_HOME"))
-    yield run_check("warehouse", lambda: _check_warehouse(settings.warehouse))
+    yield run_check("file access", lambda: _check_file_access(settings))
+    if not isinstance(settings.warehouse_path, ObjectStorePath):
+        yield run_check("warehouse", lambda: _check_writable(Path(settings.warehouse), "PENSTOCK_WAREHOUSE"))
     yield run_check("disk", lambda: check_disk_space(settings.home))
 
 
@@ -82,10 +86,17 @@ def _installed_version(name: str) -> str | None:
         return None
 
 
-def _check_warehouse(location: str) -> str:
-    if "://" in location:
-        return f"{location}, not checked here: a stream that cannot write there reports it"
-    return _check_writable(Path(location), "PENSTOCK_WAREHOUSE")
+def _check_file_access(settings: Settings) -> str:
+    """Check that no more users than the setting says reach the home folder."""
+    access = settings.file_access
+    if excess := find_excess_mode(settings.home, access):
+        others = "every user of this machine" if excess & 0o007 else "the group"
+        raise RequirementError(
+            f"{settings.home} can be read by {others}, with records, state and program files. "
+            f"`chmod {settings.home.stat().st_mode & 0o777 & ~excess:o} {settings.home}` closes it, "
+            f"and so does `penstock up`. Or set PENSTOCK_FILE_ACCESS, which is {access}"
+        )
+    return f"only the owner reads {settings.home}" if access == "owner" else f"{access} may read"
 
 
 def _check_writable(folder: Path, setting: str) -> str:

@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from http.client import HTTPException
 
+from penstock.core.errors import SecretError
+from penstock.core.secret import Secret, read_secret, show_reference
 from penstock.engine.host.control import StreamHealth
 from penstock.engine.host.stream_state import StreamState
 
@@ -54,7 +56,11 @@ AlertHandler = Callable[[Alert], None]
 
 
 class AlertDispatcher:
-    """Writes alerts to the log, and posts them to the webhook from a separate thread."""
+    """Writes alerts to the log, and posts them to the webhook from a separate thread.
+
+    `webhook` is the reference of a secret: a person who reads the URL can post. It is read for each alert, so that
+    a changed file takes effect, and is in no message.
+    """
 
     def __init__(self, webhook: str) -> None:
         self._webhook = webhook
@@ -74,9 +80,7 @@ class AlertDispatcher:
         try:
             self._queue.put_nowait(alert)
         except queue.Full:
-            log.warning(
-                "Alert queue full; alert not posted (queued=%d, webhook=%s)", MAX_QUEUED_ALERTS, self._webhook
-            )
+            log.warning("Alert queue full; alert not posted (queued=%d)", MAX_QUEUED_ALERTS)
 
     def close(self, timeout_s: float = POST_TIMEOUT_S) -> None:
         """Wait until the queued alerts are posted, at most for the timeout."""
@@ -96,20 +100,38 @@ class AlertDispatcher:
     def _post_with_retries(self, alert: Alert) -> None:
         for attempt in range(1, MAX_POST_ATTEMPTS + 1):
             try:
-                post_alert(self._webhook, alert)
-            except (OSError, HTTPException) as error:
+                post_alert(read_webhook(self._webhook), alert)
+            except (OSError, HTTPException, SecretError) as error:
                 if attempt == MAX_POST_ATTEMPTS:
                     message = "Alert not posted (attempts=%d, error=%s): %s"
-                    log.error(message, MAX_POST_ATTEMPTS, error, alert.text)  # noqa: TRY400
+                    log.error(message, MAX_POST_ATTEMPTS, _describe_error(error), alert.text)  # noqa: TRY400
                 time.sleep(2.0**attempt / 4)
             else:
                 return
 
 
-def post_alert(webhook: str, alert: Alert) -> None:
+def read_webhook(reference: str) -> Secret:
+    """Return the URL of the webhook; raise SecretError if it cannot be read, or is no URL."""
+    webhook = read_secret(reference, "The webhook of alerts")
+    if not webhook.reveal().startswith(("http://", "https://")):
+        raise SecretError(
+            f"The webhook of alerts, named as {show_reference(reference)}, is no URL. Start it with https://."
+        )
+    return webhook
+
+
+def _describe_error(error: Exception) -> str:
+    """Return the reason of an error; errors of the HTTP client may quote the URL, and are only named."""
+    if isinstance(error, HTTPException):
+        return type(error).__name__
+    return str(error)
+
+
+def post_alert(webhook: Secret, alert: Alert) -> None:
     """Post an alert; raise OSError if the webhook does not accept it."""
     body = json.dumps(alert.as_json()).encode()
-    request = urllib.request.Request(webhook, body, {"Content-Type": "application/json"})  # noqa: S310  a setting
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(webhook.reveal(), body, headers)  # noqa: S310  read_webhook checks it
     with urllib.request.urlopen(request, timeout=POST_TIMEOUT_S):  # noqa: S310
         pass
 

@@ -11,6 +11,7 @@ from penstock.platform.settings.naming import variable_name
 LOCATION_SECTIONS = (
     "root",
     "home",
+    "file_access",
     "jars",
     "warehouse",
     "warehouse_store",

@@ -4,15 +4,20 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from penstock.core.secret_reference import SecretReference
 from penstock.core.settings import SettingsSection
 
 
 class KafkaSecretSettings(SettingsSection):
     """References to the passwords of the platform's Kafka users: a file, or env:NAME for a variable."""
 
-    ingestion: str = Field("", description="secret reference: password of the user that writes topics")
-    host: str = Field("", description="secret reference: password of the user that reads topics")
-    topics: str = Field("", description="secret reference: password of the user that creates topics")
+    ingestion: SecretReference = Field(
+        "", description="secret reference: password of the user that writes topics"
+    )
+    host: SecretReference = Field("", description="secret reference: password of the user that reads topics")
+    topics: SecretReference = Field(
+        "", description="secret reference: password of the user that creates topics"
+    )
 
 
 class KafkaSecuritySettings(SettingsSection):

@@ -7,7 +7,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, PlainValidator, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from penstock.core.file_access import FileAccess
 from penstock.core.kafka_client import BrokerAccess
+from penstock.core.secret_reference import PublicAddress, SecretReference
 from penstock.core.settings import DurationMs, SettingsSection, parse_setting
 from penstock.engine.errors import StorageAddressError
 from penstock.engine.host_settings import HostSettings
@@ -46,10 +48,10 @@ class KafkaSettings(SettingsSection):
     bootstrap: str | None = Field(
         None, description="bootstrap servers of an external broker; no local one starts then"
     )
-    registry: str | None = Field(
+    registry: PublicAddress | None = Field(
         None, description="URL of a schema registry; default: a folder in the home folder"
     )
-    registry_login: str = Field("", description="secret reference: user:password of the registry")
+    registry_login: SecretReference = Field("", description="secret reference: user:password of the registry")
     layout: str = Field("local", description="which layout of the contracts sets partitions and replicas")
     security: KafkaSecuritySettings = KafkaSecuritySettings()
 
@@ -109,7 +111,7 @@ class SparkSettings(SettingsSection):
     driver_host: str = Field(
         LOOPBACK, description="name or address at which Spark's workers reach the driver"
     )
-    secret: str = Field("", description="secret reference: the secret of a spark:// master")
+    secret: SecretReference = Field("", description="secret reference: the secret of a spark:// master")
     driver_memory: str = Field("1g", pattern=r"^\d+[mg]$", description="heap of the driver")
     executor_memory: str = Field(
         "512m", pattern=r"^\d+[mg]$", description="heap of each executor, with spark://host:port"
@@ -180,7 +182,7 @@ class MaintenanceSettings(SettingsSection):
 class ObjectStoreSettings(SettingsSection):
     """The object store, if `warehouse` is s3://…; credentials are found as by the AWS tools."""
 
-    endpoint: str = Field(
+    endpoint: PublicAddress = Field(
         "", pattern=r"^(|https?://.+)$", description="endpoint of the store; default: that of AWS"
     )
     region: str = Field("", description="region of the bucket; default: AWS_REGION")
@@ -197,7 +199,9 @@ class StreamAlertLimits(SettingsSection):
 class AlertSettings(SettingsSection):
     """When alerts are raised, and where they are sent."""
 
-    webhook: str = Field("", description="URL that receives alerts as JSON; the log has them in any case")
+    webhook: SecretReference = Field(
+        "", description="secret reference: URL that receives alerts as JSON; the log has them in any case"
+    )
     max_watermark_delay: DurationMs = Field(
         DurationMs(900_000), gt=0, description="maximum age of a watermark while records arrive or wait"
     )
@@ -228,10 +232,10 @@ class FeedSettings(SettingsSection):
 class LineageSettings(SettingsSection):
     """Where OpenLineage events are sent."""
 
-    to: str = Field(
+    to: PublicAddress = Field(
         "", pattern=r"^(|file:.+|https?://.+)$", description="file:/path or http://host; empty sends none"
     )
-    key: str = Field("", description="secret reference: API key of the receiver")
+    key: SecretReference = Field("", description="secret reference: API key of the receiver")
     namespace: str = Field("penstock", min_length=1, description="OpenLineage namespace of the jobs")
 
 
@@ -244,12 +248,15 @@ class Settings(BaseSettings):
 
     root: Path = Field(description="the checkout; penstock.toml is read from here")
     home: Path = Field(Path(".penstock"), description="folder of everything that the platform writes")
+    file_access: FileAccess = Field(
+        "owner", description="who may read what the platform writes: owner, group or everyone"
+    )
     jars: Path = Field(
         Path(), description="folder of the jars of Spark and Kafka; default: in the home folder"
     )
     warehouse: str = Field("", description="location of the tables: a folder, or s3://bucket/prefix")
     control_url: str = Field("", description="URL of the control store; default: SQLite in the home folder")
-    control_secret: str = Field(
+    control_secret: SecretReference = Field(
         "", description="secret reference: password of the control store; default: as libpq finds it"
     )
     streams: Annotated[tuple[str, ...], NoDecode] = Field(

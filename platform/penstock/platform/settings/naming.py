@@ -6,6 +6,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from penstock.core.names import find_nearest_name
+from penstock.core.secret import show_reference
+from penstock.core.secret_reference import SecretReferenceMark, mask_passwords
 from penstock.infra.readiness import READY_FILE_VARIABLE
 from penstock.platform.settings.model import Settings
 
@@ -25,6 +27,22 @@ def iter_setting_names(model: type[BaseModel] = Settings, prefix: str = "") -> I
             yield from iter_setting_names(field.annotation, f"{prefix}{name}.")
         else:
             yield prefix + name
+
+
+def iter_secret_settings(model: type[BaseModel] = Settings, prefix: str = "") -> Iterator[str]:
+    """Yield the dotted name of every setting that names a secret."""
+    for name, field in model.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from iter_secret_settings(field.annotation, f"{prefix}{name}.")
+        elif any(isinstance(mark, SecretReferenceMark) for mark in field.metadata):
+            yield prefix + name
+
+
+def show_setting(name: str, value: object) -> object:
+    """Return the value of a setting for people: without passwords, and without what may be a secret."""
+    if not isinstance(value, str):
+        return value
+    return show_reference(value) if name in set(iter_secret_settings()) else mask_passwords(value)
 
 
 def explain_errors(error: ValidationError, is_variable: Callable[[str], bool]) -> str:
@@ -51,12 +69,13 @@ def _explain_error(detail: ErrorDetails, is_variable: Callable[[str], bool]) -> 
         # A validator of several settings raised it, and its text names them.
         return detail["msg"].removeprefix("Value error, ")
     source = variable_name(name) if is_variable(name) else f"{name} in {SETTINGS_FILE_NAME}"
+    shown_value = show_setting(name, detail["input"])
     if detail["type"] == "value_error":
-        return f"{source} is {detail['input']!r}: {detail['msg'].removeprefix('Value error, ')}"
+        return f"{source} is {shown_value!r}: {detail['msg'].removeprefix('Value error, ')}"
     if detail["type"] == "extra_forbidden":
         suggestion = _suggest_name(name, is_variable=is_variable(name))
         return f"{source} is not a setting{suggestion or '.'} `penstock status --settings` lists all settings"
-    return f"{source} is {detail['input']!r}: {detail['msg'].lower()}"
+    return f"{source} is {shown_value!r}: {detail['msg'].lower()}"
 
 
 def _suggest_name(name: str, *, is_variable: bool) -> str:

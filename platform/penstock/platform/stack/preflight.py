@@ -1,5 +1,6 @@
 """Checks of the machine before the stack starts anything."""
 
+from penstock.core.file_access import restrict_folder
 from penstock.infra.errors import PortInUseError
 from penstock.infra.java import find_java
 from penstock.infra.ports import require_free_port
@@ -27,6 +28,7 @@ def check_machine(settings: Settings) -> None:
     find_java()
     try:
         settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        restrict_folder(settings.home, settings.file_access)
         (settings.home / "logs").mkdir(exist_ok=True)
     except OSError as error:
         raise RequirementError(

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from penstock.infra.broker import BrokerConfig, broker_command
@@ -19,6 +20,10 @@ from penstock.platform.stack.dagster_home import (
     CODE_LOCATION_MODULE,
     dagster_home,
     workspace_file,
+)
+from penstock.platform.stack.database_passwords import (
+    database_password_variables,
+    hide_database_passwords,
 )
 
 CLI_COMMAND = (sys.executable, "-m", "penstock.platform.cli")
@@ -45,13 +50,19 @@ def broker_config(settings: Settings) -> BrokerConfig:
 
 def stack_programs(settings: Settings, jars: Sequence[Path]) -> list[Program]:
     """Return every program of the stack in start order; the feed only if its topic has a valid contract."""
+    password_variables = database_password_variables(settings)
+    settings = hide_database_passwords(settings)
     local_programs = [] if settings.kafka.bootstrap else [broker_program(settings, jars)]
     feeds = (
         [feed_program(settings)]
         if settings.feed.enabled and FEED_TOPIC not in load_catalog().errors_by_topic
         else []
     )
-    return [*local_programs, *dagster_programs(settings), host_program(settings), *feeds]
+    clients = [*dagster_programs(settings), host_program(settings), *feeds]
+    return [
+        *local_programs,
+        *(replace(program, environment={**program.environment, **password_variables}) for program in clients),
+    ]
 
 
 def broker_program(settings: Settings, jars: Sequence[Path]) -> Program:

@@ -21,6 +21,7 @@ from penstock.platform.services.stream_catalog import find_stream_error, list_st
 from penstock.platform.settings import Settings
 from penstock.platform.settings.model import KafkaSettings
 from penstock.platform.stack.dagster_home import write_dagster_home
+from penstock.platform.stack.database_passwords import write_database_passwords
 from penstock.platform.stack.manager import stack_manager
 from penstock.platform.stack.preflight import check_machine, check_ports
 from penstock.platform.stack.programs import broker_config, stack_programs
@@ -93,6 +94,7 @@ def _prepare(settings: Settings, progress: StartupProgress) -> list[Path]:
         set_initial_desired(store, settings.streams)
         store.close()
         write_dagster_home(settings)
+        write_database_passwords(settings)
     return jars
 
 

@@ -1,6 +1,5 @@
 """`penstock status`: show programs, hosts, streams and settings."""
 
-import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +27,7 @@ from penstock.platform.errors import UnknownStreamError
 from penstock.platform.services.definition_files import find_changed_file
 from penstock.platform.settings import LoadedSettings, Settings
 from penstock.platform.settings.environment_variables import format_setting
+from penstock.platform.settings.naming import show_setting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,8 +52,6 @@ HOST_COLUMNS = (
     TableColumn("metrics, health and pages"),
     TableColumn("for", is_number=True),
 )
-
-PASSWORD_PATTERN = re.compile(r"(?<=://)([^:/@]*):[^@/]*(?=@)")
 
 
 @click.command(
@@ -302,7 +300,7 @@ def _delay_seconds(delay_ms: int | None) -> float | None:
 
 def _show_settings(loaded: LoadedSettings, as_json: bool) -> None:
     setting_texts = [
-        (provenance, PASSWORD_PATTERN.sub(r"\1:***", format_setting(provenance.value)))
+        (provenance, show_setting(provenance.name, format_setting(provenance.value)))
         for provenance in loaded.list_provenance()
     ]
     if as_json:
