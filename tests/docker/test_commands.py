@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -24,8 +24,11 @@ import pytest
 from sqlalchemy import NullPool, create_engine, text
 from tests.docker.compose_model import Compose, Service
 from tests.platform.conftest import Postgres, postgres  # noqa: F401  a fixture is used by its name
+from tests.platform.security.declared_listeners import read_sockets
 
 from penstock.infra.ports import find_free_ports
+from penstock.platform.security.listeners import list_listeners
+from penstock.platform.security.open_sockets import find_listener
 
 pytestmark = [pytest.mark.whole, pytest.mark.timeout(420)]
 
@@ -248,6 +251,22 @@ def test_fed_records_are_in_the_tables(machine: ContainerlessStack) -> None:
 
     machine.wait(lambda: rows("sensor_minute"), "rows of results", "host")
     machine.wait(lambda: rows("sensors", "--kind", "raw"), "rows of the archive", "host")
+
+
+def test_every_listening_port_is_declared(machine: ContainerlessStack) -> None:
+    """Compare the sockets of each service with the table, by the ports that the containers have."""
+    container_ports = {int(port): int(name.rpartition(":")[2]) for name, port in machine.ports.items()}
+    undeclared = {}
+    for name, process in machine.running.items():
+        if process.poll() is None:
+            listeners = list_listeners("docker", re.sub(r"-\d+$", "", name))
+            sockets = {
+                replace(socket, port=container_ports.get(socket.port, socket.port))
+                for socket in read_sockets(process.pid)
+            }
+            undeclared[name] = {one for one in sockets if find_listener(one, listeners, {}) is None}
+    assert len(undeclared) == 10
+    assert {name: sockets for name, sockets in undeclared.items() if sockets} == {}
 
 
 def test_a_dagster_run_starts_spark_at_the_code_server(machine: ContainerlessStack) -> None:
