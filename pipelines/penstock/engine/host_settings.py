@@ -1,9 +1,9 @@
 """The settings of the stream host. Every part of the engine gets the whole group, and reads what it needs."""
 
 import socket
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from penstock.core.secret_reference import SecretReference
 from penstock.core.settings import DurationMs, SettingsSection
@@ -28,6 +28,10 @@ class HostSettings(SettingsSection):
     metrics_token: SecretReference = Field(
         "", description="secret reference: bearer token that other machines must send for metrics"
     )
+    metrics_certificate: str = Field(
+        "", description="PEM file of the certificate with its chain; the metrics are served over HTTPS then"
+    )
+    metrics_key: str = Field("", description="PEM file of the key of that certificate")
     batch_interval: DurationMs = Field(
         DurationMs(200),
         ge=0,
@@ -48,6 +52,14 @@ class HostSettings(SettingsSection):
         10, ge=0, description="records that user code may fail on in 100 batches; they are quarantined"
     )
     log_format: Literal["text", "json"] = Field("text", description="format of the host's log")
+
+    @model_validator(mode="after")
+    def _check_certificate_has_key(self) -> Self:
+        if bool(self.metrics_certificate) != bool(self.metrics_key):
+            raise ValueError(
+                "HTTPS needs host.metrics_certificate and host.metrics_key. Set both, or neither"
+            )
+        return self
 
     @property
     def local_metrics_address(self) -> str:

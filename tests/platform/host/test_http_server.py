@@ -4,8 +4,10 @@ import asyncio
 import http.client
 import json
 import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from penstock.engine.host.stream_state import StreamState
 from penstock.engine.host_settings import HostSettings
 from penstock.infra.container.errors import ContainerError
 from penstock.infra.container.page_check import check_page
+from penstock.infra.local.certificates import make_certificates
 from penstock.platform.host.http_server import build_application, serve_http
 
 TOKEN = "canary-0123456789"
@@ -132,3 +135,17 @@ def test_a_missing_token_file_is_reported(tmp_path: Path) -> None:
         serve_http(settings, CollectorRegistry(), dict),
     ):
         pass
+
+
+def test_metrics_are_served_over_https_with_a_certificate(tmp_path: Path) -> None:
+    make_certificates(tmp_path, datetime.now(UTC))
+    files = {"metrics_certificate": str(tmp_path / "broker.pem"), "metrics_key": str(tmp_path / "broker.key")}
+    context = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
+    with (
+        serve_http(HostSettings(metrics_port=0, **files), CollectorRegistry(), dict) as port,  # type: ignore[arg-type]
+        closing(http.client.HTTPSConnection("localhost", port, timeout=10, context=context)) as connection,
+    ):
+        connection.request("GET", "/metrics")
+        assert connection.getresponse().status == 200
+    with pytest.raises(ValueError, match="Set both, or neither"):
+        HostSettings(metrics_certificate=files["metrics_certificate"])

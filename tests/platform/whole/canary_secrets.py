@@ -17,6 +17,8 @@ def write_canaries(folder: Path) -> Mapping[str, str]:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "webhook").write_text(f"http://127.0.0.1:1/services/{CANARY}")
     (folder / "token").write_text(CANARY)
+    for file in folder.iterdir():
+        file.chmod(0o600)
     return {
         "PENSTOCK_ALERTS__WEBHOOK": f"file:{folder / 'webhook'}",
         "PENSTOCK_HOST__METRICS_TOKEN": str(folder / "token"),

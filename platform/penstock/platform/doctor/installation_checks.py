@@ -13,6 +13,7 @@ from penstock.engine.storage import ObjectStorePath
 from penstock.infra.jars import find_missing_jars
 from penstock.infra.java import find_java
 from penstock.platform.doctor.finding import DoctorFinding, run_check
+from penstock.platform.doctor.secret_checks import check_secrets
 from penstock.platform.errors import RequirementError
 from penstock.platform.settings import Settings
 
@@ -31,6 +32,7 @@ def check_installation(settings: Settings) -> Iterator[DoctorFinding]:
     yield run_check("jars", lambda: _check_jars(settings.jars))
     yield run_check("home", lambda: _check_writable(settings.home, "PENSTOCK_HOME"))
     yield run_check("file access", lambda: _check_file_access(settings))
+    yield check_secrets(settings)
     if not isinstance(settings.warehouse_path, ObjectStorePath):
         yield run_check("warehouse", lambda: _check_writable(Path(settings.warehouse), "PENSTOCK_WAREHOUSE"))
     yield run_check("disk", lambda: check_disk_space(settings.home))

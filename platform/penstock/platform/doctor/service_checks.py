@@ -33,7 +33,8 @@ def check_services(settings: Settings) -> Iterator[DoctorFinding]:
     if settings.spark.master.startswith(SPARK_SCHEME):
         yield run_check("spark master", lambda: _check_spark_master(settings.spark.master))
     if settings.host_metrics_port:
-        yield run_check("host", lambda: _check_port(settings.host_metrics_port, "the stream host"))
+        address = settings.host.local_metrics_address
+        yield run_check("host", lambda: _check_port(settings.host_metrics_port, "the stream host", address))
     yield run_check("dagster ui", lambda: _check_port(settings.dagster.port, "Dagster's webserver"))
     if settings.dagster.storage_url:
         yield run_check("dagster storage", lambda: _check_dagster_storage(settings.dagster.storage_url or ""))
@@ -100,7 +101,7 @@ def _check_warehouse(warehouse: StoragePath) -> str:
     return f"{len(list(iter_tables(warehouse)))} tables at {warehouse}"
 
 
-def _check_port(port: int, service: str) -> str:
-    if not accepts_connections(LOOPBACK, port):
+def _check_port(port: int, service: str, address: str = LOOPBACK) -> str:
+    if not accepts_connections(address, port):
         raise StackError(f"{service} does not answer on port {port}. {START_HINT}")
     return f"answers on port {port}"

@@ -21,7 +21,7 @@ from penstock.core.http.addresses import is_loopback
 from penstock.core.http.asgi import JSON, AsgiApplication, Message, Receive, Scope, Send, respond
 from penstock.core.http.bearer_token import BearerToken, TokenCheck, require_token_beyond_loopback
 from penstock.core.http.page_guard import PageGuard
-from penstock.core.http.server import HttpServer
+from penstock.core.http.server import HttpServer, TlsFiles
 from penstock.core.secret import read_secret
 from penstock.engine.host.control import StreamHealth
 from penstock.engine.host_settings import HostSettings
@@ -45,7 +45,13 @@ def serve_http(
     require_token_beyond_loopback(
         address, token, "The host's metrics", "Set host.metrics_token to a secret reference"
     )
-    server = HttpServer(build_application(registry, read_health, pages, token), address, port, name="metrics")
+    tls = (
+        TlsFiles(Path(settings.metrics_certificate), Path(settings.metrics_key))
+        if settings.metrics_certificate
+        else None
+    )
+    application = build_application(registry, read_health, pages, token)
+    server = HttpServer(application, address, port, name="metrics", tls=tls)
     try:
         server.start()
     except HttpServerError as error:

@@ -7,9 +7,9 @@ data.
 from pathlib import Path
 from urllib.parse import quote
 
+from penstock.core.http.addresses import is_loopback
 from penstock.core.http.asgi import TEXT
 from penstock.platform.settings import Settings
-from penstock.platform.settings.model import LOOPBACK
 
 QUALITY_URL_PREFIX = "/quality/"
 CONTENT_TYPES = {".html": b"text/html; charset=utf-8", ".jsonl": b"text/plain; charset=utf-8"}
@@ -31,8 +31,11 @@ def quality_url(settings: Settings) -> str:
     With a control store for several machines, the host's loopback address is not that of the browser.
     """
     port = settings.host.metrics_port
-    is_local = port and settings.control_url.startswith("sqlite:")
-    return f"http://{LOOPBACK}:{port}{QUALITY_URL_PREFIX}" if is_local else ""
+    address = settings.host.local_metrics_address
+    # At other addresses the server asks for a token, which a browser does not send.
+    is_local = port and settings.control_url.startswith("sqlite:") and is_loopback(address)
+    scheme = "https" if settings.host.metrics_certificate else "http"
+    return f"{scheme}://{address}:{port}{QUALITY_URL_PREFIX}" if is_local else ""
 
 
 def file_url(base_url: str, folder: Path, file: Path) -> str:
