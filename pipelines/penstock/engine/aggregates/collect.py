@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -63,6 +63,16 @@ class Collect(OrderedAggregate):
 
 
 @keyword("collect", synonyms=("collectlist", "arrayagg", "listagg", "tolist"))
-def collect(field: str, order: str = "event_time") -> Collect:
-    """Collect all values into a list."""
-    return Collect(field, cast("ValueOrder", order))
+def collect(field: str, order: ValueOrder = "event_time") -> Collect:
+    """Collect all values of a field into a list, nulls left out.
+
+    Args:
+        field: the name of a field of any type.
+        order: the order of the list: `event_time`, or `arrival`, which needs one topic as input.
+
+    Example:
+        aggregate(pages=collect("page"))
+
+    Not promised: a limit of the length. The state and each pane hold all values of the window.
+    """
+    return Collect(field, order)

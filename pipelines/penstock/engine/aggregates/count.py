@@ -50,5 +50,12 @@ class Count(Aggregate):
 
 @keyword("count", synonyms=("counter", "size", "len", "numrecords"))
 def count(field: str | None = None) -> Count:
-    """Count records, or only those where the field is not null."""
+    """Count records, or only those in which a field is not null.
+
+    Args:
+        field: the field. Without it, all records are counted.
+
+    Example:
+        aggregate(orders=count(), paid=count("paid_at"))
+    """
     return Count(field)

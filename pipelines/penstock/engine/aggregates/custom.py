@@ -76,7 +76,18 @@ class Custom(Aggregate):
 
 
 def combine(combiner: Combiner, *fields: str, version: str | None = None) -> Custom:
-    """Use a user-defined combiner. `version` replaces the hash of its code in the plan if it is given."""
+    """Use a combiner of your own: an aggregate over Arrow arrays.
+
+    Args:
+        combiner: an object with the methods of `penstock.engine.definition.user_functions.Combiner`.
+        fields: the fields that it reads.
+        version: replaces the hash of the combiner's code in the fingerprint of the plan.
+
+    Example:
+        aggregate(longest=combine(Longest(), "word"))
+
+    Not promised: that a changed combiner fits an existing state. A changed hash requires a replay.
+    """
     is_combiner = not isinstance(combiner, type) and hasattr(combiner, "add")
     fix = "Give an instance of a Combiner, as in combine(Longest(), 'word')"
     require(is_combiner, "aggregate.combine", repr(combiner), fix)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -42,6 +42,14 @@ class First(OrderedAggregate):
 
 
 @keyword("first", synonyms=("firstvalue", "earliest", "anyvalue"))
-def first(field: str, order: str = "event_time") -> First:
-    """Take the first value that is not null, by `event_time` or by `arrival`."""
-    return First(field, cast("ValueOrder", order))
+def first(field: str, order: ValueOrder = "event_time") -> First:
+    """Take the first value of a field that is not null.
+
+    Args:
+        field: the name of a field of any type.
+        order: `event_time`, or `arrival` order, which needs one topic as input.
+
+    Example:
+        aggregate(state=first("state"))
+    """
+    return First(field, order)

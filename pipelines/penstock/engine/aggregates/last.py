@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -42,6 +42,14 @@ class Last(OrderedAggregate):
 
 
 @keyword("last", synonyms=("lastvalue", "latest"))
-def last(field: str, order: str = "event_time") -> Last:
-    """Take the last value that is not null, by `event_time` or by `arrival`."""
-    return Last(field, cast("ValueOrder", order))
+def last(field: str, order: ValueOrder = "event_time") -> Last:
+    """Take the last value of a field that is not null.
+
+    Args:
+        field: the name of a field of any type.
+        order: `event_time`, or `arrival` order, which needs one topic as input.
+
+    Example:
+        aggregate(state=last("state"))
+    """
+    return Last(field, order)

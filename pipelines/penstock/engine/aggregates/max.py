@@ -44,5 +44,12 @@ class Max(FieldValuesAggregate):
 
 @keyword("max", synonyms=("maximum", "largest", "greatest"))
 def max_(field: str) -> Max:
-    """Take the maximum of the field."""
+    """Take the greatest value of a field. In YAML it is `max`. Nulls are ignored.
+
+    Args:
+        field: the name of a field whose values have an order.
+
+    Example:
+        aggregate(warmest=max_("temperature"))
+    """
     return Max(field)

@@ -45,5 +45,12 @@ class Mean(AdditiveAggregate):
 
 @keyword("mean", synonyms=("avg", "average", "meanof"))
 def mean(field: str) -> Mean:
-    """Average the field."""
+    """Average the values of a field. Nulls are ignored.
+
+    Args:
+        field: the name of a numeric field.
+
+    Example:
+        aggregate(temperature=mean("temperature"))
+    """
     return Mean(field)

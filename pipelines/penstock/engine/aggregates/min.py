@@ -44,5 +44,12 @@ class Min(FieldValuesAggregate):
 
 @keyword("min", synonyms=("minimum", "smallest", "least"))
 def min_(field: str) -> Min:
-    """Take the minimum of the field."""
+    """Take the least value of a field. In YAML it is `min`. Nulls are ignored.
+
+    Args:
+        field: the name of a field whose values have an order.
+
+    Example:
+        aggregate(coldest=min_("temperature"))
+    """
     return Min(field)

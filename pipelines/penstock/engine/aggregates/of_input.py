@@ -96,5 +96,13 @@ class OfInput(Aggregate):
 
 @keyword("of")
 def of(input_: str, aggregate: Aggregate) -> OfInput:
-    """Restrict an aggregate to one input of the stage, as in `of("clicks", count())`."""
+    """Restrict an aggregate to the records of one input of a stage that reads several.
+
+    Args:
+        input_: the name of the input: its topic, or the name of the stage.
+        aggregate: the aggregate.
+
+    Example:
+        read("clicks", "views").aggregate(clicks=of("clicks", count()), views=of("views", count()))
+    """
     return OfInput(input_, aggregate)

@@ -94,5 +94,16 @@ class Quantiles(FieldValuesAggregate):
     ),
 )
 def quantiles(field: str, *ranks: float, k: int = 200) -> Quantiles:
-    """Approximate the quantiles at these ranks with a KLL sketch, as in `quantiles("latency", 0.5, 0.99)`."""
+    """Approximate the values at some ranks with a KLL sketch.
+
+    Args:
+        field: the name of a numeric field.
+        ranks: numbers from 0 to 1; 0.5 is the median.
+        k: the size of the sketch. A larger one is more exact.
+
+    Example:
+        aggregate(latency=quantiles("latency", 0.5, 0.99))
+
+    Not promised: exact values, or equal values in a repeated run. The audit does not compare them.
+    """
     return Quantiles(field, ranks, k)

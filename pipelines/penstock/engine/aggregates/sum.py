@@ -36,5 +36,12 @@ class Sum(AdditiveAggregate):
 
 @keyword("sum", synonyms=("total", "add", "sumof"))
 def sum_(field: str) -> Sum:
-    """Sum the field."""
+    """Sum the values of a field. In YAML it is `sum`. Nulls are ignored.
+
+    Args:
+        field: the name of a numeric field.
+
+    Example:
+        aggregate(revenue=sum_("amount"))
+    """
     return Sum(field)

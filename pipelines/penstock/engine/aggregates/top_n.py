@@ -136,5 +136,15 @@ class TopN(ValuesAggregate):
 
 @keyword("top", synonyms=("topn", "topk", "mostfrequent", "mode"))
 def top(n: int, field: str, by: str | None = None, largest: bool = True) -> TopN:
-    """Take the field of the n records with the largest (or smallest) `by`."""
+    """Take a field of the n records with the greatest values of another field.
+
+    Args:
+        n: how many records.
+        field: the field whose values are returned, as a list.
+        by: the field that is compared. The default is `field` itself.
+        largest: False takes the least values.
+
+    Example:
+        aggregate(hottest=top(3, "device", by="temperature"))
+    """
     return TopN(field, n, by, largest)

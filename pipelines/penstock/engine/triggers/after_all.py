@@ -24,5 +24,12 @@ class AfterAll(ParallelTrigger):
 
 @keyword("after_all", synonyms=("all", "and"))
 def after_all(*of: Trigger) -> AfterAll:
-    """Fire when all of the triggers are ready."""
+    """Fire once when all of the triggers are ready.
+
+    Args:
+        of: the triggers.
+
+    Example:
+        trigger(repeatedly(after_all(after_count(100), after_processing_time("1 minute"))))
+    """
     return AfterAll(of)

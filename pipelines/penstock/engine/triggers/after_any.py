@@ -24,5 +24,12 @@ class AfterAny(ParallelTrigger):
 
 @keyword("after_any", synonyms=("afterfirst", "any", "or"))
 def after_any(*of: Trigger) -> AfterAny:
-    """Fire when one of the triggers is ready."""
+    """Fire once when one of the triggers is ready.
+
+    Args:
+        of: the triggers.
+
+    Example:
+        trigger(repeatedly(after_any(after_count(100), after_processing_time("1 minute"))))
+    """
     return AfterAny(of)

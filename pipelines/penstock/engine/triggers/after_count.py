@@ -45,5 +45,14 @@ class AfterCount(Trigger):
 
 @keyword("after_count", synonyms=("count", "aftern", "elementcount"))
 def after_count(n: int) -> AfterCount:
-    """Fire when at least n records have arrived."""
+    """Fire once when at least n records have arrived.
+
+    Args:
+        n: the number of records of the window since the last firing.
+
+    Example:
+        trigger(repeatedly(after_count(100)))
+
+    Not promised: a pane at each n-th record. A trigger is evaluated with each batch, which may have many records.
+    """
     return AfterCount(n)

@@ -65,7 +65,14 @@ class AfterEach(Trigger):
 
 @keyword("after_each", synonyms=("afterinorder", "inorder", "sequence"))
 def after_each(*of: Trigger) -> AfterEach:
-    """Run one trigger after the other."""
+    """Run one trigger after the other, each until it finishes.
+
+    Args:
+        of: the triggers. Only the last one may never finish.
+
+    Example:
+        trigger(after_each(after_count(1), repeatedly(after_count(100))))
+    """
     return AfterEach(of)
 
 

@@ -38,5 +38,12 @@ class AfterProcessingTime(Trigger):
 
 @keyword("after_processing_time", synonyms=("processingtime", "afterdelay", "delay", "timeout"))
 def after_processing_time(delay: Duration) -> AfterProcessingTime:
-    """Fire this long after the first record, on the batch clock."""
+    """Fire once, a time after the first record of the window, by the clock of the batches.
+
+    Args:
+        delay: the time.
+
+    Example:
+        trigger(repeatedly(after_processing_time("30 seconds")))
+    """
     return AfterProcessingTime(to_milliseconds(delay, "trigger.after_processing_time"))

@@ -39,5 +39,12 @@ class AfterPunctuation(Trigger):
 
 @keyword("after_punctuation")
 def after_punctuation(predicate: str) -> AfterPunctuation:
-    """Fire when a record matches a condition, as in `after_punctuation("kind = 'end'")`."""
+    """Fire once when a record meets a condition.
+
+    Args:
+        predicate: the condition.
+
+    Example:
+        trigger(repeatedly(after_punctuation("kind = 'end'")))
+    """
     return AfterPunctuation(parse_condition(predicate, "trigger.after_punctuation"))

@@ -92,8 +92,17 @@ class AfterWatermark(Trigger):
     "after_watermark", synonyms=("watermark", "onwatermark", "atwatermark", "eventtime", "eventtimetrigger")
 )
 def after_watermark(early: Trigger | None = None, late: Trigger | None = None) -> AfterWatermark:
-    """Fire when the watermark passes the end of the window, before it by `early`, and after it by `late`.
+    """Fire when the watermark passes the end of the window; also before that with `early`, after it with `late`.
 
-    With `early` and without `late`, each batch with late records fires.
+    Without `early` and `late` it fires once and finishes. With `early` alone, late records fire immediately.
+
+    Args:
+        early: fires again and again before the end.
+        late: fires again and again after it, until the allowed lateness is over.
+
+    Example:
+        trigger(after_watermark(early=every("10 seconds"), late=after_count(1)), lateness="1 hour")
+
+    Not promised: an on-time pane of a window without new records. See `on_time_pane` of `trigger`.
     """
     return AfterWatermark(early, late)

@@ -50,5 +50,9 @@ class Default(Trigger):
 
 @keyword("default")
 def default() -> Default:
-    """Fire at the end of the window, then at each batch with late records."""
+    """Fire at the end of the window, and then with each batch of late records.
+
+    Example:
+        trigger(default(), lateness="1 hour")
+    """
     return Default()

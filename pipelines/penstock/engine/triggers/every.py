@@ -45,5 +45,15 @@ class Every(Trigger):
     duration_hint="{every: {}}",
 )
 def every(period: Duration, offset: Duration = 0) -> Every:
-    """Fire at the next multiple of the period after the first record, on the batch clock."""
+    """Fire once, at the next multiple of a period after a record, by the clock of the batches.
+
+    `early` and `late` of `after_watermark` repeat it. Elsewhere, write repeatedly(every("10 seconds")).
+
+    Args:
+        period: the time between two multiples.
+        offset: shifts the multiples.
+
+    Example:
+        trigger(after_watermark(early=every("10 seconds")))
+    """
     return Every(to_milliseconds(period, "trigger.every"), to_milliseconds(offset, "trigger.every.offset"))

@@ -52,7 +52,15 @@ class OrFinally(Trigger):
 
 @keyword("or_finally", synonyms=("until", "finally"))
 def or_finally(of: Trigger, until: Trigger) -> OrFinally:
-    """Fire as the first trigger, until the second one fires."""
+    """Fire as one trigger, until another one fires: then fire a last time, and finish.
+
+    Args:
+        of: the trigger that fires.
+        until: the trigger that ends it.
+
+    Example:
+        trigger(or_finally(repeatedly(after_count(10)), until=after_watermark()), may_finish=True)
+    """
     return OrFinally(of, until)
 
 

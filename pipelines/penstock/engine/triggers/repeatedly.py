@@ -59,7 +59,14 @@ class Repeatedly(Trigger):
 
 @keyword("repeatedly", synonyms=("repeat", "forever", "repeatedlyforever"))
 def repeatedly(of: Trigger) -> Repeatedly:
-    """Restart the trigger whenever it finishes."""
+    """Restart a trigger each time that it finishes.
+
+    Args:
+        of: the trigger.
+
+    Example:
+        trigger(repeatedly(after_count(100)))
+    """
     return Repeatedly(of)
 
 

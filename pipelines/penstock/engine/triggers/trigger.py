@@ -85,7 +85,8 @@ class Trigger(ABC):
 def require_trigger(part: object, field: str) -> None:
     """Refuse a value that is not a trigger. A duration is probably a period."""
     if isinstance(part, str) and is_duration(part):
-        fix = f"Write every({part!r})"
+        repeated = f"repeatedly(every({part!r})), or after_watermark(early=every({part!r})) for early panes"
+        fix = f"Write {repeated if field == 'trigger' else f'every({part!r})'}"
         raise DefinitionError(field, f"{part!r} is a duration, not a trigger", fix)
     require_type(part, Trigger, field, TRIGGER_HINT)
 

@@ -134,8 +134,15 @@ class AsOf(JoinWindow):
 def as_of(tolerance: Duration | None = None, ends: str | None = None) -> AsOf:
     """Join each left record with the latest right record at or before its time (an as-of join).
 
-    A right record that is older than `tolerance` does not match. `ends` is a condition such as "deleted = true": a
-    right record that meets it matches nothing and ends the version before it.
+    Args:
+        tolerance: a right record that is older than this does not match. The default is no limit.
+        ends: a condition on right records, such as "deleted = true". A right record that meets it matches nothing,
+            and ends the version before it.
+
+    Example:
+        join(read("payments"), read("card-limits"), by="card", how="left").window(as_of("1 day"))
+
+    Not promised: a row before the watermark has passed the left record, because a right record may still come.
     """
     tolerance_ms = None if tolerance is None else to_milliseconds(tolerance, "window.as_of.tolerance")
     return AsOf(tolerance_ms, None if ends is None else parse_condition(ends, "window.as_of.ends"))

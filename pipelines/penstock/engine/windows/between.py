@@ -114,7 +114,15 @@ class Between(JoinWindow):
 
 @keyword("between", synonyms=("interval", "intervaljoin"))
 def between(before: Duration, after: Duration) -> Between:
-    """Join a left record with right records from `before` earlier to `after` later (an interval join)."""
+    """Join each left record with the right records around its time (an interval join).
+
+    Args:
+        before: how much earlier a right record may be.
+        after: how much later a right record may be.
+
+    Example:
+        join(read("views"), read("clicks"), by="user").window(between("0 s", "10 minutes"))
+    """
     return Between(
         to_milliseconds(before, "window.between.before"), to_milliseconds(after, "window.between.after")
     )

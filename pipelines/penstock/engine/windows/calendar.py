@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal, TypeAlias, cast, get_args
+from typing import Literal, TypeAlias, get_args
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -81,9 +81,17 @@ class Calendar(TimeWindow):
 
 
 @keyword("calendar", synonyms=("day", "days", "daily", "week", "weekly", "month", "monthly"))
-def calendar(unit: str, zone: str = "UTC") -> Calendar:
-    """Assign records to days, weeks (from Monday) or months of a time zone."""
-    return Calendar(cast("CalendarUnit", unit), zone)
+def calendar(unit: CalendarUnit, zone: str = "UTC") -> Calendar:
+    """Assign records to days, weeks (from Monday) or months of a time zone.
+
+    Args:
+        unit: `day`, `week` or `month`.
+        zone: the name of a time zone, such as `Europe/Berlin`. Days of its clock changes have 23 or 25 hours.
+
+    Example:
+        window(calendar("month", "Europe/Berlin"))
+    """
+    return Calendar(unit, zone)
 
 
 def is_known_zone(name: str) -> bool:

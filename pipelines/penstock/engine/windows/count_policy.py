@@ -54,5 +54,12 @@ class CountPolicy(ClosePolicy, EvictionPolicy, TriggerPolicy):
 
 @keyword("records")
 def records(n: int) -> CountPolicy:
-    """A policy by number of records."""
+    """A policy of order windows by the number of records.
+
+    Args:
+        n: the number.
+
+    Example:
+        window(tumbling(records(100)))
+    """
     return CountPolicy(n)

@@ -90,5 +90,13 @@ class DeltaPolicy(ClosePolicy, EvictionPolicy, TriggerPolicy):
 
 @keyword("delta")
 def delta(field: str, by: float) -> DeltaPolicy:
-    """A policy by the increase of a field."""
+    """A policy of order windows by the increase of a field.
+
+    Args:
+        field: the name of a numeric field.
+        by: more than this above the first record closes a window, or above the record that fired last emits it.
+
+    Example:
+        window(tumbling(delta("distance", by=1000)))
+    """
     return DeltaPolicy(field, by)

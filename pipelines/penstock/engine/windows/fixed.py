@@ -1,7 +1,6 @@
 """Fixed windows."""
 
 from dataclasses import dataclass
-from typing import cast
 
 from penstock.engine.definition.argument_checks import (
     require,
@@ -77,7 +76,20 @@ class Fixed(TimeWindow):
     synonyms=("tumble", "fixedwindows", "fixedwindow", "tumblingwindow", "timewindow"),
     duration_hint="{fixed: {}}",
 )
-def fixed(size: Duration, offset: Duration = 0, time: str = "event") -> Fixed:
-    """Assign records to fixed windows of event time, or of the batch clock with `time="processing"`."""
+def fixed(size: Duration, offset: Duration = 0, time: TimeDomain = "event") -> Fixed:
+    """Assign each record to one window; windows of one size follow one another.
+
+    Flink calls them tumbling, Beam fixed windows.
+
+    Args:
+        size: the length of a window.
+        offset: shifts the windows. Without it a window starts at a multiple of the size since 1970, UTC.
+        time: `event`, or `processing`: the clock of the batch that reads a record. No such record is late.
+
+    Example:
+        window(fixed("1 minute"))
+
+    Not promised: windows of a month, which have no fixed size. Use `calendar("month")`.
+    """
     size_ms = to_milliseconds(size, "window.fixed.size")
-    return Fixed(size_ms, to_milliseconds(offset, "window.fixed.offset"), cast("TimeDomain", time))
+    return Fixed(size_ms, to_milliseconds(offset, "window.fixed.offset"), time)

@@ -37,5 +37,13 @@ class Global(TimeWindow):
 
 @keyword("global", synonyms=("globalwindow", "globalwindows", "unbounded", "all"))
 def global_window() -> Global:
-    """Assign all records to one window that never ends."""
+    """Assign all records of a key to one window that never ends. In YAML it is `global`.
+
+    Such a window needs a trigger that fires before its end, as in repeatedly(after_count(100)).
+
+    Example:
+        window(global_window()).trigger(repeatedly(after_count(100)))
+
+    Not promised: that its state is ever removed.
+    """
     return Global()

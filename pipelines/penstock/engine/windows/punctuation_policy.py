@@ -42,5 +42,12 @@ class PunctuationPolicy(ClosePolicy):
 
 @keyword("punctuation")
 def punctuation(predicate: str) -> PunctuationPolicy:
-    """A policy by records that match a condition, as in `punctuation("kind = 'end'")`."""
+    """A policy of order windows by records that meet a condition.
+
+    Args:
+        predicate: the condition. The record that meets it is the last one of its window.
+
+    Example:
+        window(tumbling(punctuation("kind = 'end'")))
+    """
     return PunctuationPolicy(parse_condition(predicate, "window.punctuation"))

@@ -20,5 +20,9 @@ class SameWindows(Window):
 
 @keyword("same")
 def same_windows() -> SameWindows:
-    """Reuse the windows of the upstream stage, which is the default of a downstream stage."""
+    """Reuse the windows of the upstream stage, which is the default of a stage after `then`. In YAML it is `same`.
+
+    Example:
+        per_device.then().aggregate(hottest=max_("temperature")).window(same_windows())
+    """
     return SameWindows()

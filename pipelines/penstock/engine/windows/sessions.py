@@ -45,5 +45,14 @@ class Sessions(TimeWindow):
 
 @keyword("sessions", synonyms=("session", "sessionwindow", "gap"))
 def sessions(gap: Duration) -> Sessions:
-    """Group the records of a key into sessions, which end after a gap without records."""
+    """Group the records of a key into sessions, which end after a gap without records.
+
+    Args:
+        gap: the time without records that ends a session.
+
+    Example:
+        key("user").window(sessions("10 minutes"))
+
+    Not promised: that a session keeps its start. A late record may extend it, or merge two of them.
+    """
     return Sessions(to_milliseconds(gap, "window.sessions.gap"))

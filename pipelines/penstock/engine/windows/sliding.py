@@ -1,7 +1,6 @@
 """Sliding windows, which overlap if they are longer than their period."""
 
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 
@@ -119,10 +118,22 @@ class Sliding(TimeWindow):
 
 
 @keyword("sliding", synonyms=("hop", "hopping", "slide", "slidingwindow", "hoppingwindow"))
-def sliding(size: Duration, period: Duration, offset: Duration = 0, time: str = "event") -> Sliding:
-    """Assign records to windows of this size that start every period."""
+def sliding(size: Duration, period: Duration, offset: Duration = 0, time: TimeDomain = "event") -> Sliding:
+    """Assign each record to every window that covers its time; windows of one size start every period.
+
+    Flink calls them sliding, Spark sliding, SQL hopping windows.
+
+    Args:
+        size: the length of a window.
+        period: the time between the starts of two windows.
+        offset: shifts the windows. Without it a window starts at a multiple of the period since 1970, UTC.
+        time: `event`, or `processing`: the clock of the batch that reads a record. No such record is late.
+
+    Example:
+        window(sliding("1 hour", "5 minutes"))
+
+    Not promised: a low cost for a short period. A record is aggregated into each of its size / period windows.
+    """
     size_ms = to_milliseconds(size, "window.sliding.size")
     period_ms = to_milliseconds(period, "window.sliding.period")
-    return Sliding(
-        size_ms, period_ms, to_milliseconds(offset, "window.sliding.offset"), cast("TimeDomain", time)
-    )
+    return Sliding(size_ms, period_ms, to_milliseconds(offset, "window.sliding.offset"), time)

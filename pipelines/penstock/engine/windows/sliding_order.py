@@ -76,7 +76,15 @@ class SlidingOrder(OrderWindow):
 
 @keyword("sliding_by")
 def sliding_by(evict: EvictionPolicy, trigger: TriggerPolicy) -> SlidingOrder:
-    """Keep the newest records of a key by an eviction policy, and emit them by a trigger policy."""
+    """Keep the newest records of a key, in their order, and emit them. For windows of event time, use `sliding`.
+
+    Args:
+        evict: the policy that removes old records: `records`, `delta` or `elapsed`.
+        trigger: the policy that emits the content: `records`, `delta` or `elapsed`.
+
+    Example:
+        key("device").window(sliding_by(evict=records(100), trigger=records(10)))
+    """
     return SlidingOrder(evict, trigger)
 
 

@@ -82,5 +82,14 @@ class TimePolicy(ClosePolicy, EvictionPolicy, TriggerPolicy):
     duration_hint="window: {fixed: {}} for windows of event time, or {elapsed: {}} for windows in record order",
 )
 def elapsed(duration: Duration) -> TimePolicy:
-    """A policy by time on the batch clock."""
+    """A policy of order windows by the clock of the batches.
+
+    Args:
+        duration: the time since the first record of the window, or since the last firing.
+
+    Example:
+        window(tumbling(elapsed("1 minute")))
+
+    Not promised: equal windows in a repeated run, because the clock of its batches differs.
+    """
     return TimePolicy(to_milliseconds(duration, "window.elapsed"))

@@ -84,5 +84,14 @@ class Tumbling(OrderWindow):
 
 @keyword("tumbling")
 def tumbling(by: ClosePolicy) -> Tumbling:
-    """Cut the records of a key, in order, into windows by a policy."""
+    """Cut the records of a key, in their order, into windows. For windows of event time, use `fixed`.
+
+    Args:
+        by: the policy that closes a window: `records`, `delta`, `elapsed` or `punctuation`.
+
+    Example:
+        key("device").window(tumbling(records(100)))
+
+    Not promised: the same windows if the order of the records in their topic changes.
+    """
     return Tumbling(by)

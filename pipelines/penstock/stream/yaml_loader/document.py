@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from penstock.core.display_path import display_path
+from penstock.core.duration import is_duration
 from penstock.engine.aggregates import Aggregate, AggregateOutput
 from penstock.engine.aggregates.count import Count
 from penstock.engine.definition.argument_checks import require, require_known_name
@@ -247,6 +248,10 @@ def apply_window(pipeline: Pipeline, node: object) -> Pipeline:
 
 def apply_trigger(pipeline: Pipeline, node: object) -> Pipeline:
     """Parse `trigger`: a trigger, lateness and pane policies."""
+    if isinstance(node, str) and is_duration(node):
+        every = f"{{every: {node}}}"
+        fix = f"Write {{repeatedly: {every}}}, or {{after_watermark: {{early: {every}}}}} for early panes"
+        raise DefinitionError("trigger", f"{node!r} is a duration, not a trigger", fix)
     if isinstance(node, str):
         return pipeline.trigger(parse_keyword(node, TRIGGER_KEYWORDS, "trigger"))
     options = dict(require_mapping(node, "trigger"))
