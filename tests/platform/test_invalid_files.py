@@ -23,7 +23,7 @@ ERRORS = {
     "clicks": "not valid YAML: expected the node content, but found the end of the file, at line 1",
     "cards": "The contract has an unknown key 'duration'",
     "topics/sensors": "action is 'explode'",
-    "latest/sensor_minute": "contains kind",
+    "latest/sensor_minute": "contains unknown keys: kind",
 }
 AFFECTED_TOPICS = {"clicks", "cards", "sensors"}
 """The topics whose pipelines need one of these files."""

@@ -1,6 +1,6 @@
 """Names that a user typed: the nearest known ones, and the sentence about one that does not exist."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from difflib import SequenceMatcher
 from types import MappingProxyType
 
@@ -37,12 +37,12 @@ def suggest_name(name: str, known_names: Iterable[str], synonyms: Mapping[str, s
 
 
 def list_names(name: str, known_names: Iterable[str]) -> str:
-    """Return the known names for a message about an unknown one: all of them, or the most similar ones.
+    """Return the known names for a message about an unknown one: all in their order, or the most similar ones.
 
     >>> list_names("d", "abcdefghijkl")
     'd, a, b, c, e, f, g, h and 4 more'
     """
-    known = sorted(set(known_names))
+    known = sorted(known_names) if isinstance(known_names, Set) else list(dict.fromkeys(known_names))
     if len(known) <= MAX_LISTED_NAMES:
         return ", ".join(known) or "none"
     by_similarity = sorted(known, key=lambda other: -_similarity(name, other))

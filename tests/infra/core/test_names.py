@@ -52,7 +52,7 @@ def test_a_word_of_another_system_is_a_synonym(word: str) -> None:
 
 
 def test_a_short_list_is_printed_in_full_and_of_a_long_one_the_nearest_names() -> None:
-    assert list_names("hour", STREAMS[:3]) == "hashtags, sensor_hour, sensor_minute"
+    assert list_names("hour", STREAMS[:3]) == "sensor_minute, sensor_hour, hashtags"
     assert list_names("hashtag", MANY_STREAMS).startswith("hashtags, ")
     assert list_names("hashtag", MANY_STREAMS).endswith(" and 1 more")
     assert list_names("x", []) == "none"

@@ -129,7 +129,7 @@ def test_a_plan_with_a_lookup_round_trips_through_json_and_yaml() -> None:
             "latest/rooms",
             "divice",
             {"room": "STRING"},
-            r"lookup\.on: the records have no field 'divice'\. Known fields: ",
+            r"lookup\.on: the records have no field 'divice'\. Did you mean 'device'",
         ),
         (
             "latest/rooms",
