@@ -1,6 +1,7 @@
 """Names that a user typed: the nearest known ones, and the sentence about one that does not exist."""
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from difflib import SequenceMatcher
 from types import MappingProxyType
 
@@ -42,7 +43,7 @@ def list_names(name: str, known_names: Iterable[str]) -> str:
     >>> list_names("d", "abcdefghijkl")
     'd, a, b, c, e, f, g, h and 4 more'
     """
-    known = sorted(known_names) if isinstance(known_names, Set) else list(dict.fromkeys(known_names))
+    known = sorted(known_names) if isinstance(known_names, AbstractSet) else list(dict.fromkeys(known_names))
     if len(known) <= MAX_LISTED_NAMES:
         return ", ".join(known) or "none"
     by_similarity = sorted(known, key=lambda other: -_similarity(name, other))

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 from types import NoneType
-from typing import Literal, Protocol, TypeAlias, cast
+from typing import Literal, Protocol, TypeAlias
 
 from penstock.engine.definition.argument_checks import require, require_known_name, require_type
 from penstock.engine.definition.durations import Duration, to_milliseconds
@@ -45,9 +45,9 @@ class TopicInput:
     idle_after: Duration | None = None
     advance_when_idle: bool = False
     max_future_skew: FutureSkew | None = None
-    future_records: str = "quarantine"
+    future_records: FutureSkewPolicy = "quarantine"
     files: str | None = None
-    format: str = "delta"
+    format: FileFormat = "delta"
     tombstones: str | None = None
 
     def __post_init__(self) -> None:
@@ -111,7 +111,7 @@ class TopicInput:
         """Return the origin of the records: a topic or files."""
         if self.files is None:
             return TopicOrigin(contract.topic, contract.encoding)
-        return FileOrigin(self.files, cast("FileFormat", self.format))
+        return FileOrigin(self.files, self.format)
 
     def watermark_rule(self, contract: Contract) -> WatermarkStrategy:
         """Return the watermark strategy."""
@@ -123,7 +123,7 @@ class TopicInput:
             idle_after=to_milliseconds_or_none(self.idle_after, "read.idle_after"),
             advance_when_idle=self.advance_when_idle,
             max_future_skew=max_future_skew,
-            future_records=cast("FutureSkewPolicy", self.future_records),
+            future_records=self.future_records,
             skew_origin=skew_origin,
         )
 

@@ -29,16 +29,38 @@ class PipelineSteps(ABC):
         """Return a copy with this step at the end."""
 
     def apply(self, function: Callable[..., Any], version: str | None = None) -> Self:
-        """Add a step from DataFrame to DataFrame. `version` replaces the hash of its code in the plan."""
+        """Add a step from DataFrame to DataFrame.
+
+        Args:
+            function: a function that takes and returns a pyspark DataFrame. It must be stateless, and keep the
+                columns that start with `_`.
+            version: replaces the hash of the function's code in the fingerprint of the plan.
+
+        Not promised: that wrong columns are found before the stream starts.
+        """
         require(callable(function), "apply", repr(function), "Give a function from DataFrame to DataFrame")
         return self._with_step(ApplyStep(function_ref(function, version)))
 
     def sql(self, text: str) -> Self:
-        """Add a SQL step: a SELECT over the view `input`."""
+        """Add a SQL step.
+
+        Args:
+            text: a SELECT over the view `input`, without aggregates.
+
+        Example:
+            .sql("SELECT *, amount / 100 AS euros FROM input WHERE amount > 0")
+        """
         return self._with_step(SqlStep(text))
 
     def arrow(self, function: Callable[..., Any], version: str | None = None) -> Self:
-        """Add a step from Arrow table to Arrow table. It must keep columns with a leading `_`."""
+        """Add a step from Arrow table to Arrow table.
+
+        Args:
+            function: a function that takes and returns a pyarrow Table. The result for a row must not depend on
+                other rows. It keeps the columns that start with `_`, and returns its columns also for a table
+                without rows.
+            version: replaces the hash of the function's code in the fingerprint of the plan.
+        """
         require(
             callable(function), "arrow", repr(function), "Give a function from pyarrow.Table to pyarrow.Table"
         )
@@ -47,20 +69,43 @@ class PipelineSteps(ABC):
     def lookup(self, table: str, *, on: str | Sequence[str], columns: Mapping[str, str]) -> Self:
         """Add columns of a Delta table to each record, or nulls if no row matches.
 
-        `table` is a path below the warehouse, as in `latest/cards`, or a URI. `on` names the fields to match, and
-        `columns` the columns to add with their Spark SQL types. The table version of a batch is recorded before the
-        batch has any effect, so that a replay uses the same version.
+        Args:
+            table: a path below the warehouse, as in `latest/cards`, or a URI. It has at most one row for each key.
+            on: the field or fields to match.
+            columns: the columns to add, with their Spark SQL types.
+
+        Example:
+            .lookup("latest/cards", on="card", columns={"limit": "DOUBLE"})
+
+        The table version of a batch is recorded before the batch has any effect. A replay uses the same version.
+        Not promised: that a batch sees rows which were written after it started.
         """
         key_fields = parse_names(on, "lookup.on")
         lookup_columns = parse_columns(columns, "lookup.columns")
         return self._with_step(LookupStep(table, key_fields, lookup_columns))
 
     def filter(self, condition: str) -> Self:
-        """Keep the records that meet a condition, such as `kind = 'end' and speed > 50`."""
+        """Keep the records that meet a condition.
+
+        Args:
+            condition: fields, constants, comparisons, `is null`, `and`, `or`, `not`, parentheses. See `sql` for
+                more.
+
+        Example:
+            .filter("kind = 'end' and speed > 50")
+        """
         return self._with_step(FilterStep(parse_condition(condition, "filter")))
 
     def select(self, *columns: str, **named: str) -> Self:
-        """Keep only these columns, optionally renamed, as in `.select("user", bid_price="price")`."""
+        """Keep only these columns, optionally renamed. Columns that start with `_` are kept automatically.
+
+        Args:
+            columns: the names of columns to keep.
+            named: new names, and the names of their columns.
+
+        Example:
+            .select("user", bid_price="price")
+        """
         for name in (*columns, *named.values()):
             require_type(name, str, "select", "Name columns, as in select('user', paid='amount')")
         column_pairs = ((name, name) for name in columns)
@@ -69,13 +114,33 @@ class PipelineSteps(ABC):
     def map(
         self, function: Callable[..., Any], returns: Mapping[str, str], version: str | None = None
     ) -> Self:
-        """Convert each record to one row by a function from dict to dict. `returns` declares the columns."""
+        """Convert each record to one row.
+
+        Args:
+            function: a function from dict to dict.
+            returns: the columns of the rows, with Spark SQL types.
+            version: replaces the hash of the function's code in the fingerprint of the plan.
+
+        Example:
+            .map(parse_address, returns={"city": "STRING", "at": "BIGINT"})
+
+        Not promised: a function that changes its result for the same record. A batch may run again.
+        """
         return self._add_row_function(function, returns, version, many=False)
 
     def flat_map(
         self, function: Callable[..., Any], returns: Mapping[str, str], version: str | None = None
     ) -> Self:
-        """Convert each record to any number of rows by a function from dict to dicts. `returns` is as in map."""
+        """Convert each record to any number of rows.
+
+        Args:
+            function: a function from dict to an iterable of dicts.
+            returns: the columns of the rows, with Spark SQL types.
+            version: replaces the hash of the function's code in the fingerprint of the plan.
+
+        Example:
+            .flat_map(split_words, returns={"word": "STRING", "at": "BIGINT"})
+        """
         return self._add_row_function(function, returns, version, many=True)
 
     def _add_row_function(
@@ -87,7 +152,16 @@ class PipelineSteps(ABC):
         return self._with_step(RowFunctionStep(function_ref(function, version), columns, many))
 
     def branches(self, *conditions: str) -> tuple[Self, ...]:
-        """Split the records: each goes to the first branch whose condition it meets, or to the last one."""
+        """Split the records: each goes to the first branch whose condition it meets, or to the last one.
+
+        Args:
+            conditions: the condition of each branch but the last.
+
+        Returns the branches, one more than conditions.
+
+        Example:
+            large, small = read("cards").branches("amount > 100")
+        """
         require(
             len(conditions) > 0,
             "branches",
