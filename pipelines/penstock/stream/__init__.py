@@ -1,9 +1,10 @@
 """The public API to define pipelines in Python, and `from_yaml` for definitions in YAML. Both give one plan.
 
-A window, trigger or aggregate that another package installs with an entry point is an attribute here, too.
+A window, trigger or aggregate that another package installs with an entry point is an attribute here, too. For type
+checkers and completion, import it from its own module. `penstock.stream.types` has the types for annotations.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.stream.aggregates import (
     collect,
@@ -109,7 +110,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    return find_added_keyword(
-        __name__, name, AGGREGATE_KEYWORDS, POLICY_KEYWORDS, TRIGGER_KEYWORDS, WINDOW_KEYWORDS
-    )
+def __dir__() -> list[str]:
+    return __all__
+
+
+if not TYPE_CHECKING:  # type checkers must refuse a name that does not exist
+
+    def __getattr__(name: str) -> Any:
+        return find_added_keyword(
+            __name__, name, AGGREGATE_KEYWORDS, POLICY_KEYWORDS, TRIGGER_KEYWORDS, WINDOW_KEYWORDS
+        )

@@ -1,6 +1,6 @@
 """Aggregates of the public API. Names of Python built-ins have a trailing underscore."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.engine.aggregates.collect import collect
 from penstock.engine.aggregates.count import count
@@ -34,5 +34,11 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    return find_added_keyword(__name__, name, AGGREGATE_KEYWORDS)
+def __dir__() -> list[str]:
+    return __all__
+
+
+if not TYPE_CHECKING:  # type checkers must refuse a name that does not exist
+
+    def __getattr__(name: str) -> Any:
+        return find_added_keyword(__name__, name, AGGREGATE_KEYWORDS)

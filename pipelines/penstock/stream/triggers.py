@@ -1,6 +1,6 @@
 """Triggers of the public API: when a window emits panes. SEMANTICS.md defines each of them."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.engine.triggers.after_all import after_all
 from penstock.engine.triggers.after_any import after_any
@@ -30,5 +30,11 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    return find_added_keyword(__name__, name, TRIGGER_KEYWORDS)
+def __dir__() -> list[str]:
+    return __all__
+
+
+if not TYPE_CHECKING:  # type checkers must refuse a name that does not exist
+
+    def __getattr__(name: str) -> Any:
+        return find_added_keyword(__name__, name, TRIGGER_KEYWORDS)

@@ -1,6 +1,6 @@
 """Windows of the public API, and the policies of order windows: the keywords of `penstock.engine.windows`."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.engine.windows.as_of import as_of
 from penstock.engine.windows.between import between
@@ -36,5 +36,11 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    return find_added_keyword(__name__, name, WINDOW_KEYWORDS, POLICY_KEYWORDS)
+def __dir__() -> list[str]:
+    return __all__
+
+
+if not TYPE_CHECKING:  # type checkers must refuse a name that does not exist
+
+    def __getattr__(name: str) -> Any:
+        return find_added_keyword(__name__, name, WINDOW_KEYWORDS, POLICY_KEYWORDS)
