@@ -116,7 +116,7 @@ INVALID_CHAINS: dict[str, tuple[Pipeline, str]] = {
         join(RETRACTING, HOURS.accumulation("retracting"), by="device", take={"n": "minute.n"})
         .window(fixed("1 hour"))
         .write("t", mode="log"),
-        "the input of invalid has no column 'n'. Columns of minute: device, hottest, window_end, window_start",
+        "the input of invalid has no column 'n'. Columns of minute: device, hottest, window_start, window_end",
     ),
     "two stages with one name": (
         count_panes_of(RETRACTING).named("minute").write("t"),
@@ -248,7 +248,7 @@ INVALID_CHAINS: dict[str, tuple[Pipeline, str]] = {
     ),
     "a key that upstream lacks": (
         RETRACTING.then().key("site").aggregate(n=count()).write("t"),
-        "Columns of minute: device, hottest, window_end, window_start",
+        "Columns of minute: device, hottest, window_start, window_end",
     ),
     "a stage without a reader": (
         RETRACTING.also(count_panes_of(RETRACTING).named("lost")),
