@@ -58,6 +58,11 @@ def list_arguments(command: click.Command) -> list[click.Argument]:
     return [parameter for parameter in command.params if isinstance(parameter, click.Argument)]
 
 
+def fill_required_options(command: click.Command) -> list[str]:
+    options = [option for option in command.params if isinstance(option, click.Option) and option.required]
+    return [text for option in options for text in (option.opts[0], UNKNOWN)]
+
+
 COMMANDS = list(iter_commands(penstock))
 CASES = {
     " ".join(path): [
@@ -66,7 +71,7 @@ CASES = {
             UNKNOWN if argument.name in NAME_ARGUMENTS else REQUIRED_VALUES[str(argument.name)]
             for argument in list_arguments(command)
         ),
-        *REQUIRED_OPTIONS.get(path, []),
+        *REQUIRED_OPTIONS.get(path, fill_required_options(command)),
     ]
     for path, command in COMMANDS
     if path not in NEEDS_BROKER

@@ -41,8 +41,8 @@ def read(
             back. Without it, the last windows of a topic without records never end.
         advance_when_idle: lets the watermark follow the clock while all partitions are idle, so that windows end
             without a new record. Records that then come with older event times are late.
-        max_future_skew: how far ahead of the batch time an event time may be, or `unlimited`. The default is that of
-            the contract, else the setting of the platform.
+        max_future_skew: how far ahead of the batch time an event time may be, or `unlimited`. The default is that
+            of the contract, else the setting of the platform.
         future_records: `quarantine` records beyond max_future_skew, or `accept` them without advancing the
             watermark.
         files: a path from which records are read instead of Kafka.
