@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 from tests.catalogs import PIPELINE_TEMPLATE, WriteCatalogFile
 from tests.platform.cli.conftest import RunCommand
 
@@ -17,6 +19,7 @@ from penstock.engine.storage.file_access import open_delta_table
 from penstock.engine.tables.log_table import LogTable
 from penstock.engine.tables.table_owner import read_table_owner
 from penstock.engine.upgrade.stored_plan import store_plan
+from penstock.infra.local_broker import LocalBroker
 from penstock.pipelines import catalog
 from penstock.platform.control import ControlStore, open_control_store
 from penstock.platform.services import stream_drop
@@ -206,3 +209,33 @@ def test_status_names_streams_without_a_file_and_invalid_files(
     data = json.loads(run("status", "--json").out)
     assert data["invalid_files"].keys() == {"clash"}
     assert [(stream["stream"], stream["file_removed"]) for stream in data["streams"]] == [("orders", True)]
+
+
+@pytest.mark.kafka
+def test_a_topic_is_deleted_if_nothing_needs_it(
+    run: RunCommand, home: Path, file: Path, broker: LocalBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_KAFKA__BOOTSTRAP", broker.bootstrap)
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    names = ["removal_old", "removal_changes", "sensors"]
+    for future in admin.create_topics([NewTopic(name, 1, 1) for name in names]).values():
+        with suppress(KafkaException):  # another test has created it
+            future.result()
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for _ in range(3):
+        producer.produce("removal_old", b"{}")
+    producer.flush()
+    file.write_text(file.read_text().rstrip() + '.publish("removal_changes")\n')
+    catalog.reload_plan("orders")
+    for topic, problem in (
+        ("sensors", "the contract sensors.yaml declares it"),
+        ("removal_changes", "pipeline orders publishes to it"),
+    ):
+        refused = run("topics", "delete", topic, "--yes", topic)
+        assert (refused.code, problem in refused.err) == (1, True), refused.err
+    shown = json.loads(run("topics", "delete", "removal_old", "--dry-run", "--json").out)
+    assert shown["items"] == [{"kind": "topic", "name": "removal_old", "rows": 3, "size_bytes": None}]
+    deleted = run("topics", "delete", "removal_old", "--yes", "removal_old")
+    assert deleted.code == 0, deleted.err
+    again = run("topics", "delete", "removal_old", "--yes", "removal_old")
+    assert (again.code, "there is no topic 'removal_old'" in again.err) == (2, True)

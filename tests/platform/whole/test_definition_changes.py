@@ -3,9 +3,11 @@
 The tests build on each other and run in this order.
 """
 
+import json
 import os
 import signal
 import time
+from contextlib import closing
 from math import isclose
 from pathlib import Path
 
@@ -14,6 +16,12 @@ import pytest
 from tests.platform.whole.changing_pipeline import FIRST_DEVICES, NAME, write_pipeline
 from tests.platform.whole.expected_windows import SETTLE_TIMEOUT_S, parse_readings, wait_for_windows
 from tests.platform.whole.scratch_stack import ScratchStack, poll_until
+
+from penstock.engine.batch.stream_claim import make_stream_claim
+from penstock.engine.errors import TableOwnedError
+from penstock.engine.host.control import DesiredRunState
+from penstock.engine.tables.batch_table import claim_existing_tables
+from penstock.platform.control import open_control_store
 
 pytestmark = [pytest.mark.whole, pytest.mark.timeout(300)]
 
@@ -98,6 +106,39 @@ def test_a_restarted_host_fails_an_invalid_stream_and_runs_the_others(
     assert commits_batches(running), "the changed file restarts it"
 
 
+CLASH = f"""
+from penstock.stream import count, fixed, read
+
+clash = read("sensors").key("site").aggregate(intruders=count()).window(fixed("30 seconds")).write("{NAME}")
+"""
+
+
+def test_a_second_pipeline_cannot_write_the_table_of_the_first(
+    running: ScratchStack, catalog: Path, tmp_path: Path
+) -> None:
+    columns = running.table("latest", NAME).column_names
+    (catalog / "clash.py").write_text(CLASH, "utf-8")
+    refusal = f"write: table '{NAME}' already belongs to pipeline {NAME} ("
+    for arguments in (("explain", "clash"), ("stream", "start", "clash")):
+        refused = running.run(*arguments)
+        assert (refused.returncode, refusal in refused.stderr) == (2, True), refused.stderr
+    assert refusal in running.status()["invalid_files"]["clash"]
+    assert refusal in running.run("doctor").stdout
+    with closing(open_control_store(running.control_url)) as store:  # an older command line asks for it
+        store.set_desired_state("clash", DesiredRunState.RUNNING, 0)
+    poll_until(lambda: running.state("clash") == "failed", 60, "the host to refuse it")
+    running.launch("stream_restart", stream=NAME)
+    assert commits_batches(running), "the owner goes on"
+    assert running.table("latest", NAME).column_names == columns
+    other_home = make_stream_claim(tmp_path / "other home" / "streams", NAME)
+    with pytest.raises(TableOwnedError, match=f"belongs to stream {NAME} of "):
+        claim_existing_tables([running.warehouse / "latest" / NAME], other_home)
+    (catalog / "clash.py").unlink()
+    running.run_checked("stream", "stop", "clash")
+    running.run_checked("stream", "drop", "clash", "--yes", "clash")
+    assert running.state("clash") == ""
+
+
 def test_the_table_equals_the_results_of_the_topic(running: ScratchStack) -> None:
     with running.without_feed():
         wait_for_windows(running)
@@ -111,6 +152,18 @@ def test_the_table_equals_the_results_of_the_topic(running: ScratchStack) -> Non
             compute_expected(running), read_latest(running, "runs/changing/beside/latest")
         )
     running.run_checked("stream", "drain", NAME)
+
+
+def test_a_stream_without_a_file_is_shown_and_dropped(running: ScratchStack, catalog: Path) -> None:
+    (catalog / f"{NAME}.py").unlink()
+    assert [one["stream"] for one in running.status()["streams"] if one["file_removed"]] == [NAME]
+    batch = running.batch()
+    running.run_checked("stream", "drop", NAME, "--yes", NAME)
+    assert not any((running.warehouse / folder / NAME).exists() for folder in ("latest", "late", "ledger"))
+    assert running.state(NAME) == ""
+    actions = json.loads(running.run_checked("actions", "--target", NAME, "--json"))
+    assert [action["action"] for action in actions][-2:] == ["stream drop", "stream drop"]
+    poll_until(lambda: running.batch() > batch, 60, "batches of another stream")
 
 
 Means = dict[tuple[object, ...], float]

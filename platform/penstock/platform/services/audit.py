@@ -15,6 +15,8 @@ from penstock.engine.host.control import BatchRecord
 from penstock.engine.plan.stages import Plan
 from penstock.engine.stream_folders import resolve_stream_folder
 from penstock.engine.upgrade.kept_future_skew import keep_stored_skew
+from penstock.engine.upgrade.stored_plan import read_stored_plan
+from penstock.engine.user_modules import find_pipeline_file
 from penstock.ingestion.contracts import list_contract_names
 from penstock.ingestion.ledger.reader import list_segments
 from penstock.platform.control import open_control_store
@@ -36,7 +38,7 @@ def audit_stream(
     settings: Settings, stream: str, sample: Sample, report_progress: ProgressReporter
 ) -> AuditReport:
     """Audit a stream up to its last batch. Spark starts when the first check needs it."""
-    check_pipeline_exists(stream)
+    _load_audited_plan(settings, stream)  # an unknown stream is refused before the control store is opened
     batches = read_committed_batches(settings, stream)
     with ExitStack() as exit_stack:
 
@@ -60,14 +62,16 @@ def build_scope(
     session: "Callable[[], SparkSession]",
     report_progress: ProgressReporter,
 ) -> AuditScope:
-    """Return the scope of an audit: a pipeline of the catalog with the paths and clients of these settings."""
-    folder = resolve_stream_folder(settings.home / "streams", stream)
-    plan = keep_stored_skew(folder, load_plan(stream))
+    """Return the scope of an audit: a pipeline of the catalog with the paths and clients of these settings.
+
+    A stream whose file was removed is audited by the stored definition of its state.
+    """
+    plan = _load_audited_plan(settings, stream)
     return AuditScope(
         plan=plan,
         batches=batches,
         warehouse=settings.warehouse_path,
-        journal=folder / "journal",
+        journal=resolve_stream_folder(settings.home / "streams", stream) / "journal",
         producer_ledgers=find_producer_ledgers(settings.home / "producers"),
         broker=settings.kafka.broker_access("host"),
         decisions_folder=settings.home / "quarantine",
@@ -83,6 +87,16 @@ def build_scope(
             for topic in map(topic_of, plan.sources)
         },
     )
+
+
+def _load_audited_plan(settings: Settings, stream: str) -> Plan:
+    folder = resolve_stream_folder(settings.home / "streams", stream)
+    if find_pipeline_file(stream) is None:
+        stored = read_stored_plan(folder)
+        if stored is not None:
+            return stored
+    check_pipeline_exists(stream)
+    return keep_stored_skew(folder, load_plan(stream))
 
 
 def read_committed_batches(settings: Settings, stream: str) -> list[BatchRecord]:

@@ -11,6 +11,7 @@ from penstock.platform.cli.command_context import current_settings
 from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.options import json_option
 from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
+from penstock.platform.cli.topics_delete import delete
 from penstock.platform.settings import Settings
 
 if TYPE_CHECKING:
@@ -261,3 +262,6 @@ def _describe_change(change: "TopicChange") -> str:
         replicas_text = f", {change.target_spec.replicas} replicas" if change.target_spec.replicas > 1 else ""
         return f"{change.target_spec.partitions} partitions{replicas_text}"
     return ", ".join(f"{name}: {before} -> {after}" for name, before, after in change.differences)
+
+
+command.add_command(delete)
