@@ -13,7 +13,8 @@ from pathlib import Path
 from tests.comparisons.beam.pane_comparison import compare_programs
 from tests.comparisons.dstreams.batch_comparison import compare_verbs
 
-from penstock.platform.cli.output import StepPrinter, print_table
+from penstock.platform.cli.output import print_table
+from penstock.platform.cli.steps import StepPrinter
 from penstock.platform.services.command_spark import open_command_spark
 from penstock.platform.settings import load_settings
 

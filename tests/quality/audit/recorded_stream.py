@@ -69,7 +69,7 @@ def edit_row(rows: pa.Table, index: int, **values: int) -> pa.Table:
 
 def judge_stream(scope: AuditScope) -> list[AuditVerdict]:
     """Run the checks of a stream as an audit does, where an error is a verdict."""
-    return [run_check(scope, check.name, partial(check.run, scope)) for check in list_checks(StreamCheck)]
+    return [run_check(check.name, partial(check.run, scope)) for check in list_checks(StreamCheck)]
 
 
 ORDER = [("batch_id", "ascending"), ("partition", "ascending")]

@@ -165,7 +165,7 @@ def test_a_check_that_raises_fails_with_its_error(tmp_path: Path) -> None:
     def check() -> CheckOutcome:
         raise KeyError("colour")
 
-    failures = run_check(create_scope(run_stream(tmp_path)), "offset ranges", check)
+    failures = run_check("offset ranges", check)
     assert (failures.state, failures.summary) == (
         "failed",
         "offset ranges: the check raised KeyError: 'colour'; its input is not what streams write",

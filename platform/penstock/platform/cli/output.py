@@ -1,20 +1,13 @@
-"""Output of commands: tables, JSON and progress steps.
-
-A terminal gets colors and a spinner; other outputs get plain text.
-"""
+"""Output of commands: tables and JSON. A terminal gets colors; other outputs get plain text."""
 
 import json
 import shutil
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from math import isfinite, isnan
 from typing import Any
 
 import click
-
-from penstock.core.progress import ProgressReporter
 
 Row = Sequence[object]
 
@@ -99,41 +92,6 @@ STATE_COLORS = {
     "starting": "yellow",
     "paused": "yellow",
 }
-
-
-class StepPrinter:
-    """Prints one step after another, with the duration of each."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-
-    @contextmanager
-    def step(self, description: str) -> Iterator[ProgressReporter]:
-        """Show a step while its block runs; yield the function that reports its progress."""
-        started_s = self._clock()
-        if sys.stderr.isatty():
-            with _show_spinner(description) as report_progress:
-                yield report_progress
-        else:
-            yield lambda _text: None
-        self.print_done(description, self._clock() - started_s)
-
-    def print_done(self, description: str, seconds: float = 0.0) -> None:
-        """Print that a step is done."""
-        duration_text = f"  ({seconds:.1f} s)" if seconds >= 0.1 else ""
-        click.echo(f"{click.style('✓', fg='green')} {description}{duration_text}", err=True)
-
-    def report_skipped(self, description: str) -> None:
-        """Print that a step is skipped."""
-        click.echo(f"{click.style('!', fg='yellow')} {description}", err=True)
-
-
-@contextmanager
-def _show_spinner(description: str) -> Iterator[ProgressReporter]:
-    from rich.console import Console
-
-    with Console(stderr=True).status(description) as status:
-        yield lambda text: status.update(f"{description}  [dim]{text}[/dim]")
 
 
 def format_age(then_ms: int | None, now_ms: int) -> str:

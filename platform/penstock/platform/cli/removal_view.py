@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from penstock.platform.cli.options import json_option
-from penstock.platform.cli.output import StepPrinter, print_json, print_table
+from penstock.platform.cli.output import print_json, print_table
+from penstock.platform.cli.steps import StepPrinter
 
 if TYPE_CHECKING:
     from penstock.core.progress import ProgressReporter

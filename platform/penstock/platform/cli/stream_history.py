@@ -7,7 +7,8 @@ import click
 from penstock.platform.cli.command_context import current_settings, use_control_store
 from penstock.platform.cli.confirmation import confirm
 from penstock.platform.cli.options import json_option, records_per_batch_option, stream_argument, yes_option
-from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
+from penstock.platform.cli.output import format_examples, print_json, print_table
+from penstock.platform.cli.steps import StepPrinter
 
 if TYPE_CHECKING:
     from penstock.platform.services.replay import ReplayResult

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,7 +61,9 @@ def run_demos(
         )
         broker = LocalBroker.in_directory(home / "broker", jars).start()
     try:
-        with open_command_spark(settings, "demo") as session:
+        with ExitStack() as exit_stack:
+            with step("start Spark for the demonstration") as report_progress:
+                session = exit_stack.enter_context(open_command_spark(settings, "demo", report_progress))
             for name in names:
                 with step(name) as report_progress:
                     result = run_demo(name, session, broker.bootstrap, home / name, report_progress)

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from penstock.core.progress import ProgressReporter
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.intent import OffsetRange
+from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.definition.predicates import quote_column
 from penstock.engine.history.bounded_run import run_bounded
 from penstock.engine.history.bounded_run_config import BoundedRunConfig
@@ -161,14 +162,17 @@ def run_recomputation(
         schema_lookup=schemas,
         live_warehouse=live_warehouse,
     )
-    run_bounded(
-        recomputation.plan,
-        session,
-        UnionSource(topic_records),
-        config,
-        clock,
-        lambda outcome, count: report_progress(f"recomputing: batch {outcome.batch_id + 1} of {count}"),
-    )
+    record_count = sum(span.end - span.start for span in recomputation.ranges)
+    report_progress(f"recomputing the results of {record_count:,} records")
+    done_count = 0
+
+    def report_batch(outcome: BatchOutcome, batch_count: int) -> None:
+        nonlocal done_count
+        done_count += sum(account.read for account in outcome.accounts)
+        batch = f"batch {outcome.batch_id + 1} of {batch_count}"
+        report_progress(f"recomputed {done_count:,} of {record_count:,} records, {batch}")
+
+    run_bounded(recomputation.plan, session, UnionSource(topic_records), config, clock, report_batch)
     return config.warehouse
 
 

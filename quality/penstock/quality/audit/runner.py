@@ -42,19 +42,42 @@ def run_audit(scope: AuditScope, sample: Sample) -> AuditReport:
 
 
 def _run_checks(scope: AuditScope, sample: Sample) -> Iterator[AuditVerdict]:
-    for stream_check in list_checks(StreamCheck):
-        yield run_check(scope, stream_check.name, partial(stream_check.run, scope))
+    stream_checks, topic_checks, result_checks = (
+        list_checks(StreamCheck),
+        list_checks(TopicCheck),
+        list_checks(ResultCheck),
+    )
+    progress = _CheckProgress(
+        scope, len(stream_checks) + len(scope.topics) * len(topic_checks) + len(result_checks)
+    )
+    for stream_check in stream_checks:
+        yield run_check(progress.start(stream_check.name), partial(stream_check.run, scope))
     topics = {topic: TopicView(scope, topic) for topic in scope.topics}
     for topic, topic_view in topics.items():
-        for topic_check in list_checks(TopicCheck):
-            yield run_check(scope, f"{topic_check.name} {topic}", partial(topic_check.run, topic_view))
-    for result_check in list_checks(ResultCheck):
-        yield run_check(scope, result_check.name, partial(result_check.run, scope, topics, sample))
+        for topic_check in topic_checks:
+            name = progress.start(f"{topic_check.name} {topic}")
+            yield run_check(name, partial(topic_check.run, topic_view))
+    for result_check in result_checks:
+        yield run_check(progress.start(result_check.name), partial(result_check.run, scope, topics, sample))
 
 
-def run_check(scope: AuditScope, name: str, check: Callable[[], CheckOutcome]) -> AuditVerdict:
+class _CheckProgress:
+    """Reports which check runs, of how many."""
+
+    def __init__(self, scope: AuditScope, check_count: int) -> None:
+        self._scope = scope
+        self._check_count = check_count
+        self._started_count = 0
+
+    def start(self, name: str) -> str:
+        """Report that a check starts; return its name."""
+        self._started_count += 1
+        self._scope.report_progress(f"check {self._started_count} of {self._check_count}: {name}")
+        return name
+
+
+def run_check(name: str, check: Callable[[], CheckOutcome]) -> AuditVerdict:
     """Run one check, and report what it found or why it could not run."""
-    scope.report_progress(name)
     return _find_outcome(name, check).as_verdict(name)
 
 

@@ -9,7 +9,8 @@ import click
 from penstock.platform.cli.command_context import current_settings
 from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.options import complete_names, json_option
-from penstock.platform.cli.output import StepPrinter, cli_command, format_examples, print_json, print_table
+from penstock.platform.cli.output import cli_command, format_examples, print_json, print_table
+from penstock.platform.cli.steps import StepPrinter
 
 if TYPE_CHECKING:
     from penstock.platform.demo.gallery import FinishedDemo
@@ -20,6 +21,11 @@ EXAMPLES = format_examples(
     "penstock demo --list",
     "penstock demo word_count",
     "penstock demo --all --out pipelines/docs/gallery",
+)
+
+STARTS_OWN_BROKER = (
+    "A demonstration starts its own broker and Spark, and stops both at the end. "
+    "It takes about a minute, and a few on a busy machine."
 )
 
 
@@ -56,6 +62,7 @@ def command(names: tuple[str, ...], listing: bool, everything: bool, out: Path |
     from penstock.platform.demo.gallery import render_index, run_demos
 
     names = catalog.pipeline_names() if everything else names
+    click.echo(STARTS_OWN_BROKER, err=True)
     finished_demos_json = []
     for finished_demo in run_demos(current_settings(), names, out, StepPrinter().step):
         if as_json:

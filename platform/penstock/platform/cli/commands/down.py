@@ -4,7 +4,8 @@ import click
 
 from penstock.platform.cli.command_context import current_settings
 from penstock.platform.cli.command_discovery import Section
-from penstock.platform.cli.output import StepPrinter, format_examples
+from penstock.platform.cli.output import format_examples
+from penstock.platform.cli.steps import StepPrinter
 
 SECTION: Section = "Local stack"
 

@@ -11,7 +11,8 @@ from penstock.platform.cli.command_context import current_settings
 from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.confirmation import confirm
 from penstock.platform.cli.options import complete_names, json_option, yes_option
-from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
+from penstock.platform.cli.output import format_examples, print_json, print_table
+from penstock.platform.cli.steps import StepPrinter
 from penstock.platform.errors import SettingsError
 from penstock.platform.settings import check_settings, find_root
 from penstock.platform.settings.naming import SETTINGS_FILE_NAME

@@ -12,8 +12,9 @@ import click
 from penstock.platform.cli.command_context import current_settings
 from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.options import complete_names, json_option
-from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
+from penstock.platform.cli.output import format_examples, print_json, print_table
 from penstock.platform.cli.quarantine_view import RECORD_COLUMNS, to_data, to_row
+from penstock.platform.cli.steps import StepPrinter
 from penstock.quality.quarantine.quarantine_state import QuarantineState
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ import click
 from penstock.platform.cli.command_context import current_settings, use_control_store
 from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.options import streams_argument
-from penstock.platform.cli.output import StepPrinter, format_examples
+from penstock.platform.cli.output import format_examples
+from penstock.platform.cli.steps import StepPrinter
 from penstock.platform.cli.stream_drop import drop
 from penstock.platform.cli.stream_history import HISTORY_COMMANDS
 

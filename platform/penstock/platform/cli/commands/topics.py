@@ -10,7 +10,8 @@ from penstock.core.names import explain_unknown_name
 from penstock.platform.cli.command_context import current_settings
 from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.options import json_option
-from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
+from penstock.platform.cli.output import format_examples, print_json, print_table
+from penstock.platform.cli.steps import StepPrinter
 from penstock.platform.cli.topics_delete import delete
 from penstock.platform.settings import Settings
 

@@ -9,7 +9,8 @@ import click
 from penstock.platform.cli.command_context import current_settings
 from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.options import json_option, stream_argument
-from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
+from penstock.platform.cli.output import format_examples, print_json, print_table
+from penstock.platform.cli.steps import StepPrinter
 
 if TYPE_CHECKING:
     from penstock.platform.services.pipeline_trial import TrialResult
