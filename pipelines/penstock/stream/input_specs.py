@@ -1,6 +1,7 @@
 """Inputs of a pipeline: topics with the options that override their contracts, and panes of other streams."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Literal, Protocol, TypeAlias
@@ -9,6 +10,7 @@ from penstock.engine.definition.argument_checks import require, require_known_na
 from penstock.engine.definition.durations import Duration, to_milliseconds
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan.changelog import CHANGELOG_COLUMNS, PANE_WATERMARK_COLUMN
+from penstock.engine.plan.nested_columns import list_member_columns
 from penstock.engine.plan.sources import (
     Column,
     Deduplication,
@@ -69,7 +71,9 @@ class TopicInput:
         reads_files = self.files is not None or self.format == "delta"
         require(reads_files, "read.format", f"{self.format!r} without files", fix)
 
-    def to_source(self, deduplication_spec: "DeduplicationSpec | None") -> PlanSource:
+    def to_source(
+        self, deduplication_spec: "DeduplicationSpec | None", paths: Collection[str] = ()
+    ) -> PlanSource:
         """Return the source of the plan."""
         contract = resolve_contract(self.topic)
         event_time = self.event_time or contract.event_time
@@ -82,6 +86,7 @@ class TopicInput:
             columns = (*columns, Column(tombstones.column, "BOOLEAN"))
         watermark_rule = self.watermark_rule(contract)
         deduplication = deduplication_spec.for_contract(contract) if deduplication_spec else None
+        columns = (*columns, *list_member_columns(columns, paths))
         origin = self.source_origin(contract)
         return PlanSource(
             contract.topic, origin, columns, event_time, watermark_rule, deduplication, tombstones=tombstones
@@ -155,7 +160,9 @@ def _to_column(contract_field: ContractField) -> Column:
 class InputSpec(Protocol):
     """An input of a pipeline."""
 
-    def to_source(self, deduplication_spec: "DeduplicationSpec | None") -> PlanSource:
+    def to_source(
+        self, deduplication_spec: "DeduplicationSpec | None", paths: Collection[str] = ()
+    ) -> PlanSource:
         """Return the source of the plan."""
 
 
@@ -166,7 +173,9 @@ class PanesInput:
     topic: str
     columns: tuple[Column, ...]
 
-    def to_source(self, deduplication_spec: "DeduplicationSpec | None") -> PlanSource:
+    def to_source(
+        self, deduplication_spec: "DeduplicationSpec | None", paths: Collection[str] = ()
+    ) -> PlanSource:
         """Return the source of the plan."""
         fix = "Remove it: each pane is published exactly once"
         require(deduplication_spec is None, "deduplicate", "set for panes", fix)
@@ -213,12 +222,12 @@ def to_milliseconds_or_none(duration: Duration | None, field: str) -> int | None
 
 
 def build_sources(
-    inputs: tuple[InputSpec, ...], deduplication_spec: DeduplicationSpec | None
+    inputs: tuple[InputSpec, ...], deduplication_spec: DeduplicationSpec | None, paths: Collection[str] = ()
 ) -> tuple[PlanSource, ...]:
     """Return the sources of a plan, named after their topics. A topic that is read again gets a number."""
     plan_sources: list[PlanSource] = []
     for input_spec in inputs:
-        source = input_spec.to_source(deduplication_spec)
+        source = input_spec.to_source(deduplication_spec, paths)
         same_name_count = sum(other.name.split("#")[0] == source.name for other in plan_sources)
         plan_sources.append(
             replace(source, name=f"{source.name}#{same_name_count + 1}") if same_name_count else source

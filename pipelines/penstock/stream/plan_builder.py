@@ -1,12 +1,13 @@
 """Conversion of a definition to a plan: each pipeline of the graph becomes a stage, after its upstream stages."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from penstock.engine.definition.argument_checks import require
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan.columns import stage_input_columns
 from penstock.engine.plan.correction_time import correction_time_ms
+from penstock.engine.plan.nested_columns import collect_paths
 from penstock.engine.plan.sources import PlanSource
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
@@ -26,13 +27,14 @@ def build_plan(name: str, pipeline: PipelineDefinition) -> Plan:
     stage_order = dict.fromkeys(
         stage_pipeline for output_pipeline in outputs for stage_pipeline in iter_upstream(output_pipeline)
     )
+    paths = collect_paths(pipeline)
     sources_by_name: dict[str, PlanSource] = {}
     stages: dict[PipelineDefinition, Stage] = {}
     for number, stage_pipeline in enumerate(stage_order, start=1):
         table = stage_pipeline.sinks[0].table if stage_pipeline.sinks else f"{name}_{number}"
         stage_name = stage_pipeline.stage_name or (name if stage_pipeline == outputs[0] else table)
         stage_inputs = [
-            resolve_inputs(part, stage_pipeline.deduplication_spec, stages, sources_by_name)
+            resolve_inputs(part, stage_pipeline.deduplication_spec, stages, sources_by_name, paths)
             for part in stage_pipeline.input_parts or (stage_pipeline,)
         ]
         stages[stage_pipeline] = build_stage(
@@ -54,14 +56,18 @@ def resolve_inputs(
     deduplication: DeduplicationSpec | None,
     stages: Mapping[PipelineDefinition, Stage],
     sources_by_name: dict[str, PlanSource],
+    paths: Collection[str],
 ) -> StageInputs:
-    """Return the inputs of a part of a stage, and add its new sources to `sources_by_name`."""
+    """Return the inputs of a part of a stage, and add its new sources to `sources_by_name`.
+
+    A source has a column for each of `paths` that is a member of one of its structs.
+    """
     if part.upstream:
         return StageInputs(
             tuple(stages[upstream_pipeline.without_siblings()].name for upstream_pipeline in part.upstream),
             part.steps,
         )
-    part_sources = build_sources(part.inputs, part.deduplication_spec or deduplication)
+    part_sources = build_sources(part.inputs, part.deduplication_spec or deduplication, paths)
     for source in part_sources:
         known_source = sources_by_name.setdefault(source.name, source)
         fix = "Use the same options in both places, or write two pipelines"

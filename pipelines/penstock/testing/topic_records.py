@@ -8,10 +8,9 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 from uuid import UUID
 
-import msgspec
-
 from penstock.conformance.reference import InputRecord
 from penstock.engine.errors import PipelineTestError
+from penstock.engine.plan.nested_columns import read_nested_values
 from penstock.engine.plan.sources import PlanSource, Tombstones
 from penstock.ingestion.contracts import Contract, json_codec
 from penstock.ingestion.errors import InvalidRecordError
@@ -63,16 +62,23 @@ def judge_record(record: TopicRecord, source: PlanSource, contract: Contract, cl
         fields = _read_tombstone(record, source.tombstones, source.event_time, clock)
         error = "no_value" if fields is None else None
     else:
-        fields, error = _decode(contract, record.value)
+        fields, error = _decode(contract, source, record.value)
     return InputRecord(source.name, record.partition, record.offset, fields or {}, error)
 
 
-def _decode(contract: Contract, value: bytes) -> tuple[dict[str, Any] | None, str | None]:
+def _decode(contract: Contract, source: PlanSource, value: bytes) -> tuple[dict[str, Any] | None, str | None]:
     try:
         decoded = json_codec(contract).decode(value)
     except InvalidRecordError as problem:
         return None, str(problem)
-    return {name: getattr(decoded, name) for name in msgspec.structs.asdict(decoded)}, None
+    fields: dict[str, Any] = {}
+    for contract_field in contract.fields:
+        value_of_field = getattr(decoded, contract_field.name)
+        convert = contract_field.parsed_type.stored_converter
+        fields[contract_field.name] = (
+            value_of_field if convert is None or value_of_field is None else convert(value_of_field)
+        )
+    return fields | read_nested_values(source, fields), None
 
 
 def _read_tombstone(

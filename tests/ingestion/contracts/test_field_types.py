@@ -161,3 +161,12 @@ def test_a_change_of_a_type_is_compatible_if_each_json_value_is_still_valid(
 ) -> None:
     before, after = ((ContractField("f", text, "F."),) for text in (old, new))
     assert (find_violations(before, after, "backward", "json") == ()) == is_compatible
+
+
+@given(st.integers(), st.sampled_from(list(ALL_MAKERS)))
+def test_a_decoded_value_is_converted_to_the_stored_one(seed: int, text: str) -> None:
+    value = ALL_MAKERS[text](random.Random(seed))
+    contract = Contract("t", "T.", (ContractField("f", text, "F."),))
+    record: Any = json_codec(contract).decode(msgspec.json.encode({"f": value.member}))
+    convert = contract.fields[0].parsed_type.stored_converter
+    assert (record.f if convert is None else convert(record.f)) == value.stored

@@ -68,6 +68,7 @@ def test_a_record_is_the_same_after_avro(instant: datetime, name: str) -> None:
         ("millis", 1_767_225_600_000_000, "declare format: micros"),
         ("micros", 1_767_225_600_000_000_000, "declare format: nanos"),
         ("iso8601", 1_767_225_600_000, "declare format: millis"),
+        ("iso8601", "2026-01-01T10:00:00", "add an offset, or declare a timezone, such as timezone: UTC"),
         ("millis", "yesterday", None),
         ("millis", True, None),
     ],
@@ -100,7 +101,7 @@ def test_numbers_of_this_century_are_accepted_in_their_own_unit_only(declared: s
 def test_a_number_of_another_unit_says_which_day_it_would_be() -> None:
     find_fault = parse_type("timestamp").fault_finder
     assert find_fault is not None
-    assert find_fault(1_767_225_600) == "1767225600 is 1970-01-21 in millis; it seems to be in seconds"
+    assert find_fault(1_767_225_600) == "that is 1970-01-21; declare format: seconds"
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,8 @@ class Column:
     type: str
     required: bool = False
     field_type: str | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    is_member: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
+    """Whether the name is the path to a member of a struct, as in `address.city`."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,11 @@ class PlanSource:
     checks: tuple[RowCheck, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
     tombstones: Tombstones | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     """How records without a value are read. Without it they are quarantined."""
+
+    @property
+    def record_columns(self) -> tuple[Column, ...]:
+        """The fields of a record, without the members of structs that are columns too."""
+        return tuple(column for column in self.columns if not column.is_member)
 
     def __post_init__(self) -> None:
         require_name(self.name, "read")

@@ -65,6 +65,11 @@ class ArrayType(FieldType):
         """A function that converts each item."""
         return _map_items(self.item_type.json_converter)
 
+    @property
+    def stored_converter(self) -> Callable[[Any], Any] | None:
+        """A function that converts each item."""
+        return _map_items(self.item_type.stored_converter)
+
     def normalize_row_value(self, value: Any) -> Any:
         """Return the array in a cell with JSON."""
         return parse_json_cell(value)

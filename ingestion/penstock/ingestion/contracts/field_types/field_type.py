@@ -78,6 +78,11 @@ class FieldType(ABC):
         """
         return None
 
+    @property
+    def stored_converter(self) -> Callable[[Any], Any] | None:
+        """A function that returns a decoded value as the column stores it; None if it is the same."""
+        return None
+
     def to_key_text(self, value: Any) -> str:
         """Return a decoded value as the text of a Kafka key."""
         return str(value)

@@ -71,6 +71,15 @@ class MapType(FieldType):
         """A function that converts each value."""
         return _map_values(self.value_type.json_converter)
 
+    @property
+    def stored_converter(self) -> Callable[[Any], Any] | None:
+        """A function that converts each value."""
+        return _map_values(self.value_type.stored_converter)
+
+    def find_part(self, step: str) -> FieldType | None:
+        """Return the type of a value."""
+        return self.value_type if step.startswith("[") else None
+
     def normalize_row_value(self, value: Any) -> Any:
         """Return the object in a cell with JSON."""
         return parse_json_cell(value)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from penstock.core.names import suggest_name
 from penstock.ingestion.contracts.contract_modes import RecordEncoding
 from penstock.ingestion.contracts.field_types.field_type import FieldType, JsonSchema, ParseType
 from penstock.ingestion.contracts.field_types.json_cells import parse_json_cell
@@ -81,15 +80,6 @@ class StructType(FieldType):
         """One more than the deepest member."""
         return max(member.type.depth for member in self.members) + 1
 
-    def find_member(self, name: str) -> FieldType:
-        """Return the type of a member; raise ContractError with the nearest name if there is none."""
-        types = {member.name: member.type for member in self.members}
-        if name not in types:
-            raise ContractError(
-                f"there is no member '{name}'.{suggest_name(name, types)} Members: {', '.join(types)}."
-            )
-        return types[name]
-
     # Python
 
     @property
@@ -118,6 +108,15 @@ class StructType(FieldType):
         """A function that returns the members as a mapping, without absent ones."""
         converters = {member.name: member.type.json_converter for member in self.members}
         return _to_mapping_converter(converters, omit_nulls=True) if any(converters.values()) else None
+
+    @property
+    def stored_converter(self) -> Callable[[Any], Any] | None:
+        """A function that returns the members as a mapping, absent ones as None."""
+        return _to_mapping_converter({member.name: member.type.stored_converter for member in self.members})
+
+    def find_part(self, step: str) -> FieldType | None:
+        """Return the type of a member."""
+        return next((member.type for member in self.members if step == f".{member.name}"), None)
 
     def normalize_row_value(self, value: Any) -> Any:
         """Return the object in a cell with JSON."""

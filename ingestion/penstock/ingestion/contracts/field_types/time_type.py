@@ -43,6 +43,11 @@ class TimeType(PlainType):
         """Return the text of 15 characters."""
         return str(value.isoformat("microseconds"))
 
+    @property
+    def stored_converter(self) -> Callable[[Any], Any] | None:
+        """A function that returns the text."""
+        return self.to_key_text
+
     @classmethod
     def from_spark_type(cls, _text: str, _parse: ParseType) -> Self | None:
         """Return None: a STRING is a `string`."""

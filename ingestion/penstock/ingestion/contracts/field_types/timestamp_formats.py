@@ -121,7 +121,7 @@ class EpochFormat(TimestampFormat):
         if not any(start <= value < stop for start, stop in self.implausible_ranges):
             return None
         instant = UNIX_EPOCH + timedelta(milliseconds=self.to_epoch_ms(value))
-        return f"{value} is {instant:%Y-%m-%d} in {self.name}; it seems to be in {guess_unit(value)}"
+        return f"that is {instant:%Y-%m-%d}; declare format: {guess_unit(value)}"
 
     def to_epoch_ms(self, value: Any) -> int:
         """Return the milliseconds, rounded down."""

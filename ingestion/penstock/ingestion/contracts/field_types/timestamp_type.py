@@ -74,8 +74,11 @@ class TimestampType(FieldType):
         return f"timestamp in {self.format.phrase}"
 
     def suggest_fix(self, value: object) -> str | None:
-        """Return the format in which a value is a timestamp."""
-        return suggest_format(value)
+        """Return the format in which a value is a timestamp, or what its text lacks."""
+        fix = suggest_format(value)
+        if fix is None or not isinstance(self.format, IsoFormat) or not isinstance(value, str):
+            return fix
+        return "add an offset, or declare a timezone, such as timezone: UTC"
 
     def to_epoch_ms(self, value: Any) -> int:
         """Return the milliseconds of a decoded value."""
@@ -95,6 +98,11 @@ class TimestampType(FieldType):
     def json_converter(self) -> Callable[[Any], Any] | None:
         """A function that converts text to UTC."""
         return self.format.to_canonical if isinstance(self.format, IsoFormat) else None
+
+    @property
+    def stored_converter(self) -> Callable[[Any], Any] | None:
+        """A function that returns the milliseconds."""
+        return None if self.format == DEFAULT_FORMAT else self.to_epoch_ms
 
     def to_key_text(self, value: Any) -> str:
         """Return a number, or the text of a time in UTC."""

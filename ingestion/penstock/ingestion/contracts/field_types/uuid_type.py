@@ -28,6 +28,11 @@ class UuidType(PlainType):
         """A UUID."""
         return UUID
 
+    @property
+    def stored_converter(self) -> Callable[[Any], Any] | None:
+        """A function that returns the text."""
+        return self.to_key_text
+
     @classmethod
     def from_spark_type(cls, _text: str, _parse: ParseType) -> Self | None:
         """Return None: a STRING is a `string`."""

@@ -55,7 +55,8 @@ def load_writer_schemas(sources: Sequence[PlanSource], schema_lookup: SchemaLook
 def contract_fields(source: PlanSource) -> list[ContractField]:
     """Return the fields of an input as fields of a contract."""
     return [
-        ContractField(column.name, str(_field_type(column)), "", column.required) for column in source.columns
+        ContractField(column.name, str(_field_type(column)), "", column.required)
+        for column in source.record_columns
     ]
 
 
@@ -86,7 +87,7 @@ def unreadable_clauses(source: PlanSource, record_column: str) -> str:
     """Return the WHEN clauses for unreadable records; `record_column` holds the result of `parse_record_sql`."""
     invalid_texts = [
         condition
-        for column in source.columns
+        for column in source.record_columns
         if (condition := _field_type(column).invalid_text_sql(f"{record_column}.{quote_column(column.name)}"))
     ]
     malformed = [
@@ -122,7 +123,7 @@ def _reader_schema(source: PlanSource) -> dict[str, Any]:
             "type": ["null", _field_type(column).to_avro_reader_type(f"{record_name}_{column.name}")],
             "default": None,
         }
-        for column in source.columns
+        for column in source.record_columns
     ]
     return {
         "type": "record",
@@ -155,5 +156,5 @@ def _tombstone_record_sql(source: PlanSource, tombstones: Tombstones) -> str:
         value = tombstone_columns.get(column.name, "NULL")
         return f"{sql_literal(column.name)}, try_cast({value} AS {_field_type(column).avro_ddl})"
 
-    fields = map(field_sql, source.columns)
+    fields = map(field_sql, source.record_columns)
     return f"named_struct({', '.join(fields)}, '{_END_FIELD}', X'{_END_MARK.hex()}')"

@@ -39,7 +39,7 @@ EVENT_TIME_END_MS = 253_402_300_800_000
 
 def record_ddl(source: PlanSource) -> str:
     """Return the DDL with which `from_json` reads a record."""
-    return ", ".join(f"{quote_column(column.name)} {json_type(column)}" for column in source.columns)
+    return ", ".join(f"{quote_column(column.name)} {json_type(column)}" for column in source.record_columns)
 
 
 def parse_records(

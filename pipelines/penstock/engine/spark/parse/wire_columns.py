@@ -25,14 +25,14 @@ def json_type(column: Column) -> str:
 
 def json_value_sql(column: Column, record_column: str) -> str:
     """Return SQL for the stored value in a record that `from_json` read."""
-    wire_value = f"{record_column}.{quote_column(column.name)}"
+    wire_value = _read_sql(column, record_column)
     field_type = find_field_type(column)
     return wire_value if field_type is None else field_type.value_sql(wire_value)
 
 
 def avro_value_sql(column: Column, record_column: str) -> str:
     """Return SQL for the stored value in a record that `from_avro` read."""
-    wire_value = f"{record_column}.{quote_column(column.name)}"
+    wire_value = _read_sql(column, record_column)
     field_type = find_field_type(column)
     return wire_value if field_type is None else field_type.avro_value_sql(wire_value)
 
@@ -41,3 +41,9 @@ def wire_sql(column: Column, stored: str) -> str:
     """Return SQL for the wire value of a stored one."""
     field_type = find_field_type(column)
     return stored if field_type is None else field_type.wire_sql(stored)
+
+
+def _read_sql(column: Column, record_column: str) -> str:
+    """Return SQL that reads a field of a record, or a member of a struct."""
+    steps = column.name.split(".") if column.is_member else [column.name]
+    return ".".join((record_column, *map(quote_column, steps)))
