@@ -3,6 +3,7 @@
 import asyncio
 import http.client
 import json
+import re
 import socket
 import ssl
 from collections.abc import Iterator
@@ -77,6 +78,21 @@ def test_health_names_failed_streams_and_live_says_that_the_process_answers(fail
     )
     assert get(failing_port, "/live") == (200, b"live\n")
     assert get(failing_port, "/nothing")[0] == 404
+
+
+def test_the_start_page_links_to_what_is_there_and_shows_streams(tmp_path: Path) -> None:
+    """It was raw text of metrics, and the address of the data quality page was hard to find."""
+    streams = {**STREAMS, "<b>": StreamHealth("<b>", StreamState.RETRYING, "line <1>\nline 2", 0)}
+    with serve_http(HostSettings(metrics_port=0), CollectorRegistry(), lambda: streams, tmp_path) as port:
+        status, body = get(port, "/")
+        page = body.decode()
+        links = re.findall(r'href="([^"]+)"', page)
+        assert (status, links) == (200, ["/health", "/live", "/metrics", "/quality/docs/index.html"])
+        (tmp_path / "docs").mkdir()
+        (tmp_path / "docs" / "index.html").write_text("<p>", "utf-8")
+        assert [get(port, link)[0] for link in links] == [503, 200, 200, 200]
+    assert '<tr class="failed"><td>broken</td><td>failed</td><td>no such field</td></tr>' in page
+    assert "<td>&lt;b&gt;</td><td>retrying</td><td>line &lt;1&gt;</td>" in page, "escaped, and one line"
 
 
 def test_the_check_of_a_container_sees_a_failed_stream(failing_port: int) -> None:

@@ -100,12 +100,16 @@ def test_the_page_and_its_rows_are_served(send_request: HttpRequest, folder: Pat
 @pytest.mark.parametrize(
     "path",
     [
-        *("", "docs", "docs/", "docs/other.html", "latest-minutes/final.json", "out.jsonl"),
+        *("docs", "docs/", "docs/other.html", "latest-minutes/final.json", "out.jsonl"),
         *("../secret.jsonl", "docs/../../secret.jsonl", "%2e%2e/secret.jsonl", "/etc/passwd"),
     ],
 )
 def test_no_other_file_is_served(send_request: HttpRequest, path: str) -> None:
     assert send_request(f"{QUALITY_URL_PREFIX}{path}")[0] == 404
+
+
+def test_the_folder_leads_to_the_page(send_request: HttpRequest) -> None:
+    assert send_request(QUALITY_URL_PREFIX)[0] == 302
 
 
 def test_foreign_host_names_and_other_methods_are_refused(send_request: HttpRequest) -> None:

@@ -1,7 +1,8 @@
-"""The host's HTTP server: /metrics for Prometheus, /health, /live, and the pages below /quality/.
+"""The host's HTTP server: a start page, /metrics for Prometheus, /health, /live, and the pages below /quality/.
 
 | path | answers |
 |---|---|
+| `/` | a page that links to the others, with the streams of this host |
 | `/live` | 200 while the process answers |
 | `/health` | the state of each stream; 503 if one has failed |
 | `/metrics` | the metrics of the host and its streams |
@@ -26,6 +27,7 @@ from penstock.core.secret import read_secret
 from penstock.engine.host.control import StreamHealth
 from penstock.engine.host_settings import HostSettings
 from penstock.platform.errors import PortTakenError
+from penstock.platform.host.index_page import HTML_HEADERS, render_index
 from penstock.platform.host.quality_pages import QUALITY_URL_PREFIX, serve_file
 
 HealthReader = Callable[[], Mapping[str, StreamHealth]]
@@ -106,10 +108,13 @@ class _HostPages:
             await respond(send, status, json.dumps(body).encode(), JSON)
         elif self._pages is not None and path.startswith(QUALITY_URL_PREFIX):
             await respond(send, *serve_file(self._pages, path))
-        elif path in ("/", "/metrics"):
+        elif path == "/metrics":
             await self._metrics(scope, _receive_no_body, send)
+        elif path == "/":
+            page = render_index(self._read_health(), has_quality_pages=self._pages is not None)
+            await respond(send, 200, page, HTML_HEADERS)
         else:
-            await respond(send, 404, b"Not found. There are /metrics, /health, /live and /quality/.\n")
+            await respond(send, 404, b"Not found. / lists what there is.\n")
 
 
 async def _receive_no_body() -> Message:

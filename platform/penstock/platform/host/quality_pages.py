@@ -12,6 +12,8 @@ from penstock.core.http.asgi import TEXT
 from penstock.platform.settings import Settings
 
 QUALITY_URL_PREFIX = "/quality/"
+QUALITY_PAGE_URL = f"{QUALITY_URL_PREFIX}docs/index.html"
+"""The page with the results of all expectations."""
 CONTENT_TYPES = {".html": b"text/html; charset=utf-8", ".jsonl": b"text/plain; charset=utf-8"}
 ISOLATION_HEADERS = [
     (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'"),
@@ -45,10 +47,12 @@ def file_url(base_url: str, folder: Path, file: Path) -> str:
 
 def serve_file(folder: Path, path: str) -> tuple[int, bytes, list[tuple[bytes, bytes]]]:
     """Return status, body and headers of the response for a file in the folder."""
+    if path == QUALITY_URL_PREFIX:
+        return 302, b"", [(b"location", QUALITY_PAGE_URL.encode())]
     file = _find_requested_file(folder, path)
     if file is None:
-        body = b"Not found. /quality/docs/index.html exists after the first check of a table.\n"
-        return 404, body, TEXT
+        body = f"Not found. {QUALITY_PAGE_URL} exists after the first check of a table: `penstock check`.\n"
+        return 404, body.encode(), TEXT
     return 200, file.read_bytes(), [(b"content-type", CONTENT_TYPES[file.suffix]), *ISOLATION_HEADERS]
 
 

@@ -28,6 +28,7 @@ def command(wait: float) -> int:
     the command does not wait for results, because nothing may send records.
     """
     from penstock.platform.cli.commands.status import show_status
+    from penstock.platform.host.quality_pages import QUALITY_URL_PREFIX, quality_url
     from penstock.platform.services.stream_catalog import find_stream_error, table_show_command
     from penstock.platform.stack.first_rows import wait_for_first_rows
     from penstock.platform.stack.startup import bring_up_stack
@@ -43,6 +44,8 @@ def command(wait: float) -> int:
     click.echo()
     show_status(settings)
     click.echo(f"\nDagster's UI       http://127.0.0.1:{settings.dagster.port}")
+    if host_url := quality_url(settings).removesuffix(QUALITY_URL_PREFIX):
+        click.echo(f"Stream host        {host_url}/  (metrics, health, data quality)")
     for stream in settings.streams:
         note = f"no results yet: {command_name} status" if stream in missing_streams else ""
         note = "cannot start until its file is fixed" if stream in broken_streams else note
