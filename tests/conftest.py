@@ -36,6 +36,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupSc
     return GroupScheduling(config, log) if config.option.dist == "loadgroup" else None
 
 
+@pytest.fixture(autouse=True)
+def _same_umask() -> Iterator[None]:
+    """Restore who may read new files: a command closes them for its process, which is that of other tests."""
+    umask = os.umask(0o022)
+    os.umask(umask)
+    yield
+    os.umask(umask)
+
+
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WriteCatalogFile]:
     """Write files of a catalog for this test."""

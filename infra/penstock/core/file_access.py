@@ -17,6 +17,15 @@ def set_file_access(access: FileAccess = "owner") -> None:
     os.umask(UMASKS[access])
 
 
+def read_umask() -> int:
+    """Return the umask of this process."""
+    umask = os.umask(
+        0o077
+    )  # the system only tells it by setting another one; files of that moment are private
+    os.umask(umask)
+    return umask
+
+
 def find_excess_mode(folder: Path, access: FileAccess) -> int:
     """Return the permissions that a folder gives beyond the access; 0 if there are none, or no folder."""
     return stat.S_IMODE(folder.stat().st_mode) & UMASKS[access] if folder.is_dir() else 0

@@ -1,20 +1,11 @@
 """Who may read the files that a process creates."""
 
-import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from penstock.core.file_access import FileAccess, find_excess_mode, restrict_folder, set_file_access
-
-
-@pytest.fixture(autouse=True)
-def _restore_umask() -> Iterator[None]:
-    before = os.umask(0o022)
-    yield
-    os.umask(before)
 
 
 @pytest.mark.parametrize(

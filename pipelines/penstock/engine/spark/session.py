@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from penstock.core.file_access import read_umask
 from penstock.engine.spark.scratch_folder import claim_scratch_folder
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ def build_session_settings(config: SparkSessionConfig) -> dict[str, str]:
         "spark.sql.adaptive.enabled": "false",
         # Spark 4.2.0 hangs on Python functions over a vectorized Parquet scan (SPARK-58241).
         "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
+        # Hadoop sets the permissions of files itself, by its own umask.
+        "spark.hadoop.fs.permissions.umask-mode": f"{read_umask():03o}",
         # Hadoop's own local file system starts a process for each change of permissions.
         "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
         "spark.sql.streaming.checkpointFileManagerClass": (

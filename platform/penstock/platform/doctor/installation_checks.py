@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import stat
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -31,7 +32,7 @@ def check_installation(settings: Settings) -> Iterator[DoctorFinding]:
     yield run_check("java", _check_java)
     yield run_check("jars", lambda: _check_jars(settings.jars))
     yield run_check("home", lambda: _check_writable(settings.home, "PENSTOCK_HOME"))
-    yield run_check("file access", lambda: _check_file_access(settings))
+    yield check_file_access(settings)
     yield check_secrets(settings)
     if not isinstance(settings.warehouse_path, ObjectStorePath):
         yield run_check("warehouse", lambda: _check_writable(Path(settings.warehouse), "PENSTOCK_WAREHOUSE"))
@@ -88,17 +89,20 @@ def _installed_version(name: str) -> str | None:
         return None
 
 
-def _check_file_access(settings: Settings) -> str:
+def check_file_access(settings: Settings) -> DoctorFinding:
     """Check that no more users than the setting says reach the home folder."""
-    access = settings.file_access
-    if excess := find_excess_mode(settings.home, access):
-        others = "every user of this machine" if excess & 0o007 else "the group"
-        raise RequirementError(
-            f"{settings.home} can be read by {others}, with records, state and program files. "
-            f"`chmod {settings.home.stat().st_mode & 0o777 & ~excess:o} {settings.home}` closes it, "
-            f"and so does `penstock up`. Or set PENSTOCK_FILE_ACCESS, which is {access}"
+    access, home = settings.file_access, settings.home
+    if excess := find_excess_mode(home, access):
+        others = "every user of this machine" if excess & stat.S_IRWXO else "the group"
+        closed_mode = stat.S_IMODE(home.stat().st_mode) & ~excess
+        return DoctorFinding(
+            "file access",
+            False,
+            f"{home} can be read by {others}, with records, state and program files. "
+            f"`chmod {closed_mode:o} {home}` closes it, and so does `penstock up`. "
+            f"Or set PENSTOCK_FILE_ACCESS, which is {access}",
         )
-    return f"only the owner reads {settings.home}" if access == "owner" else f"{access} may read"
+    return DoctorFinding("file access", True, f"{access} may read")
 
 
 def _check_writable(folder: Path, setting: str) -> str:
