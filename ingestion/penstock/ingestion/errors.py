@@ -78,6 +78,10 @@ class DeliveryError(IngestionError):
         self.acknowledged_until = acknowledged_until
 
 
+class TopicReadError(IngestionError):
+    """The records of a topic cannot be read."""
+
+
 class ConsumerGroupError(IngestionError):
     """A consumer group cannot consume, or its offsets cannot be read or committed."""
 

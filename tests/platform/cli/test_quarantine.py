@@ -12,6 +12,9 @@ from deltalake import write_deltalake
 from penstock.engine.batch.record_schemas import LEDGER_SCHEMA, QUARANTINE_SCHEMA
 from penstock.engine.plan.codec import contract_version
 from penstock.infra.local_broker import LocalBroker
+from penstock.infra.ports import find_free_ports
+from penstock.ingestion.consumers.topic_contents import read_topic
+from penstock.ingestion.contracts import load_contract
 from penstock.platform.services.stream_catalog import load_plan
 
 VALID = {"id": "1", "device": "a", "site": "s", "at": 1, "temperature": 2.5}
@@ -195,3 +198,69 @@ def test_records_are_replayed_once_and_invalid_ones_refused(
     states = json.loads(run("quarantine", "list", "sensors", "--json").out)
     assert states["counts"] == {"pending": 3, "replaying": 0, "replayed": 2, "discarded": 0}
     assert states["records"][0]["state"].startswith("replayed to ")
+
+
+TOPIC = "ad-clicks"
+"""A topic without records of other tests."""
+
+
+@pytest.mark.kafka
+def test_dead_letters_are_listed_repaired_and_replayed_once(
+    run: Callable, broker: LocalBroker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The trial: 2,000 records vanished, and only a Kafka consumer of one's own told why."""
+    monkeypatch.setenv("PENSTOCK_KAFKA__BOOTSTRAP", broker.bootstrap)
+    run("topics", "apply")
+    valid = {"id": "1", "impression": "i", "at": 1}
+    assert set(valid) == {field.name for field in load_contract(TOPIC).fields}
+    records = [valid, {**valid, "at": "soon"}, {**valid, "impression": 5}, {"id": "4"}]
+    source = tmp_path / "records.jsonl"
+    source.write_text("".join(f"{json.dumps(record)}\n" for record in records), "utf-8")
+    assert run("ingest", "json-lines", "--path", str(source), "--topic", TOPIC).code == 1
+
+    lines = run("quarantine", "list", TOPIC).out.splitlines()
+    assert lines[-2:] == [
+        "0 quarantined = 0 pending + 0 replaying + 0 replayed + 0 discarded",
+        "3 dead letters = 3 pending + 0 replaying + 0 replayed + 0 discarded",
+    ]
+    listed = json.loads(run("quarantine", "list", TOPIC, "--json").out)["records"]
+    by_value = {record["value"]: record for record in listed}
+    wrong_type = by_value[json.dumps(records[2])]
+    assert wrong_type["reason"].startswith("wrong_type:impression (")
+    assert wrong_type["streams"][0].startswith("producer ")
+    addresses = {
+        value: f"dead-letters/{record['partition']}:{record['offset']}" for value, record in by_value.items()
+    }
+    shown = run("quarantine", "show", TOPIC, addresses[json.dumps(records[2])]).out
+    assert wrong_type["reason"] in shown
+
+    repaired = tmp_path / "repaired.jsonl"
+    repaired.write_text(json.dumps({**wrong_type, "value": json.dumps({**valid, "id": "3"})}) + "\n", "utf-8")
+    for decided in (1, 0):
+        result = run("quarantine", "replay", TOPIC, "--repaired", str(repaired), "--json")
+        assert json.loads(result.out) == {"decided": decided, "sent": decided, "refused": []}
+    refused = json.loads(run("quarantine", "replay", TOPIC, addresses[json.dumps(records[3])], "--json").out)
+    assert refused["refused"][0]["reason"].startswith("it still violates the contract: missing_field:")
+    assert (
+        run("quarantine", "discard", TOPIC, addresses[json.dumps(records[1])]).out
+        == "1 of 1 records discarded\n"
+    )
+    states = json.loads(run("quarantine", "list", TOPIC, "--json").out)
+    assert states["dead_letter_counts"] == {"pending": 1, "replaying": 0, "replayed": 1, "discarded": 1}
+    values = [record.value for record in read_topic(broker.bootstrap, TOPIC)]
+    assert sorted(json.loads(value or b"")["id"] for value in values) == ["1", "3"]
+
+    printed = run("consume", f"{TOPIC}.dead-letters", "--count", "3", "--group", "headers").out
+    assert printed.count("penstock-reason:wrong_type:impression") == 1
+    assert printed.count("penstock-reason:missing_field:") == 1
+
+
+def test_dead_letters_that_cannot_be_read_are_no_success(
+    run: Callable, quarantine: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (port,) = find_free_ports(1)
+    monkeypatch.setenv("PENSTOCK_KAFKA__BOOTSTRAP", f"127.0.0.1:{port}")
+    result = run("quarantine", "list", "sensors")
+    assert result.code == 1
+    assert result.out.splitlines()[-1] == "5 quarantined = 5 pending + 0 replaying + 0 replayed + 0 discarded"
+    assert f"dead letters are not shown. Cannot read sensors.dead-letters at 127.0.0.1:{port}" in result.err

@@ -1,12 +1,13 @@
 """A plain member of a consumer group: at least once, with cooperative rebalancing."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from threading import Event
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from penstock.core.kafka_client import PLAINTEXT_CLIENT, KafkaClientSettings, describe_kafka_error
+from penstock.ingestion.consumers.topic_contents import read_headers
 from penstock.ingestion.errors import ConsumerGroupError
 
 _POLL_TIMEOUT_S = 0.1
@@ -23,6 +24,7 @@ class ConsumerRecord:
     offset: int
     key: bytes | None
     value: bytes
+    headers: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,9 @@ def _to_record(message: Message) -> ConsumerRecord:
     assert partition is not None
     assert offset is not None
     key, value = message.key(), message.value()
-    return ConsumerRecord(topic, partition, offset, _to_bytes(key), _to_bytes(value) or b"")
+    return ConsumerRecord(
+        topic, partition, offset, _to_bytes(key), _to_bytes(value) or b"", read_headers(message)
+    )
 
 
 def _to_bytes(value: str | bytes | None) -> bytes | None:

@@ -10,7 +10,13 @@ from penstock.ingestion.contracts.catalog import (
     parse_contract,
     read_contract,
 )
-from penstock.ingestion.contracts.contract import Contract, ContractField, TopicLayout, dead_letter_topic
+from penstock.ingestion.contracts.contract import (
+    Contract,
+    ContractField,
+    TopicLayout,
+    dead_letter_topic,
+    is_dead_letter_topic,
+)
 from penstock.ingestion.contracts.contract_modes import CompatibilityMode, RecordEncoding
 from penstock.ingestion.contracts.future_skew import UNLIMITED, FutureSkewLimit, Unlimited
 from penstock.ingestion.contracts.json_codec import JsonCodec, json_codec
@@ -29,6 +35,7 @@ __all__ = [
     "TopicLayout",
     "Unlimited",
     "dead_letter_topic",
+    "is_dead_letter_topic",
     "json_codec",
     "list_contract_names",
     "load_catalog",

@@ -44,9 +44,17 @@ class TopicLayout:
     settings: tuple[tuple[str, str], ...] = ()
 
 
+DEAD_LETTER_SUFFIX = ".dead-letters"
+
+
 def dead_letter_topic(topic: str) -> str:
     """Return the topic that receives the invalid records of a topic."""
-    return f"{topic}.dead-letters"
+    return f"{topic}{DEAD_LETTER_SUFFIX}"
+
+
+def is_dead_letter_topic(topic: str) -> bool:
+    """Return whether a topic receives the invalid records of another one."""
+    return topic.endswith(DEAD_LETTER_SUFFIX)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ def to_row(status: "QuarantineStatus", current_versions: set[str]) -> tuple[obje
     """Format a record as a row. `current_versions` are the contract versions that streams validate with now."""
     record = status.record
     contract_label = "current" if set(record.contracts) <= current_versions else "older"
+    if record.position.is_dead_letter:
+        contract_label = ""  # producers do not record the version that they checked
     arrived = record.arrived_at.strftime("%Y-%m-%d %H:%M:%S") if record.arrived_at else ""
     streams, text = ", ".join(dict.fromkeys(record.streams)), repr(record.value)[2:-1] if record.value else ""
     value_text = text if len(text) <= _MAX_VALUE_CHARS else f"{text[:_MAX_VALUE_CHARS]}…"
@@ -34,12 +36,13 @@ def to_data(status: "QuarantineStatus") -> dict[str, Any]:
     record, decision = status.record, status.decision
     return {
         "topic": record.topic,
+        "origin": record.position.origin,
         "partition": record.position.partition,
         "offset": record.position.offset,
         "arrived": record.arrived_at.isoformat() if record.arrived_at else None,
         "reason": record.reason,
         "streams": list(record.streams),
-        "contracts": list(record.contracts),
+        "contracts": list(filter(None, record.contracts)),
         "state": _format_state(status),
         "decided": datetime.fromtimestamp(decision.at_ms / 1000, UTC).isoformat() if decision else None,
         "why": decision.why if decision and decision.why else None,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
@@ -18,21 +18,38 @@ QUARANTINE_COLUMNS = (
 """The columns that describe a quarantined record."""
 
 
+RecordOrigin = Literal["topic", "dead-letters"]
+"""Whether a position is in a topic, or in the topic of its dead letters."""
+
+
 class RecordPosition(NamedTuple):
-    """The partition and offset of a record."""
+    """The partition and offset of a record, in its topic or in the topic of dead letters."""
 
     partition: int
     offset: int
+    origin: RecordOrigin = "topic"
+
+    @property
+    def is_dead_letter(self) -> bool:
+        """Whether it is the position of a dead letter."""
+        return self.origin == "dead-letters"
+
+    @property
+    def in_own_topic(self) -> "RecordPosition":
+        """The same partition and offset without the origin: each origin has a log of decisions of its own."""
+        return RecordPosition(self.partition, self.offset)
 
     def __str__(self) -> str:
-        return f"{self.partition}:{self.offset}"
+        prefix = f"{self.origin}/" if self.is_dead_letter else ""
+        return f"{prefix}{self.partition}:{self.offset}"
 
 
 @dataclass(frozen=True)
 class QuarantinedRecord:
     """A record with its original bytes and the reason of its quarantine.
 
-    `refusals` holds each stream that rejected it, with the contract version that the stream used.
+    `refusals` holds each stream that rejected it, with the contract version that the stream used. A dead letter has
+    its producer there. A dead letter that `is_truncated` has only the first bytes of the record.
     """
 
     topic: str
@@ -42,6 +59,7 @@ class QuarantinedRecord:
     value: bytes | None
     reason: str
     refusals: tuple[tuple[str, str], ...]
+    is_truncated: bool = False
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -68,11 +86,16 @@ def read_quarantine(warehouse: storage.StoragePath, topic: str) -> list[Quaranti
 
 
 def parse_position(text: str) -> RecordPosition:
-    """Parse PARTITION:OFFSET."""
-    partition, _, offset = text.partition(":")
-    if not (partition.isdecimal() and offset.isdecimal()):
-        raise QuarantineError(f"{text!r} is not an address; write PARTITION:OFFSET, such as 1:4711")
-    return RecordPosition(int(partition), int(offset))
+    """Parse PARTITION:OFFSET, or dead-letters/PARTITION:OFFSET for a dead letter."""
+    origin, separator, numbers = text.rpartition("/")
+    partition, _, offset = numbers.partition(":")
+    is_number_pair = partition.isdecimal() and offset.isdecimal()
+    if not is_number_pair or (separator and origin != "dead-letters"):
+        raise QuarantineError(
+            f"{text!r} is not an address; write PARTITION:OFFSET, such as 1:4711, "
+            "or dead-letters/0:12 for a dead letter"
+        )
+    return RecordPosition(int(partition), int(offset), "dead-letters" if separator else "topic")
 
 
 def find_records(

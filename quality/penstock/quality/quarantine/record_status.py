@@ -30,7 +30,9 @@ def build_statuses(
     decisions_by_position = {decision.position: decision for decision in decisions}
     sequence = replay_sequence(decisions)
     return [
-        _build_status(record, decisions_by_position.get(record.position), sequence, delivered_addresses)
+        _build_status(
+            record, decisions_by_position.get(record.position.in_own_topic), sequence, delivered_addresses
+        )
         for record in records
     ]
 
@@ -62,6 +64,6 @@ def _build_status(
         return QuarantineStatus(record, QuarantineState.PENDING)
     if decision.fate == "discarded":
         return QuarantineStatus(record, QuarantineState.DISCARDED, decision)
-    address = delivered_addresses.get(sequence[record.position])
+    address = delivered_addresses.get(sequence[record.position.in_own_topic])
     state = QuarantineState.REPLAYING if address is None else QuarantineState.REPLAYED
     return QuarantineStatus(record, state, decision, address)

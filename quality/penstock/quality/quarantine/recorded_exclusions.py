@@ -44,9 +44,11 @@ class RecordedExclusions:
         return [by_address[address] for address in sorted(by_address)]
 
     def _list_left_out(self, ranges: OffsetRanges) -> Iterator[ExcludedRecord]:
-        for topic, (partition, offset) in self.left_out:
-            if _contains(ranges, topic, partition, offset):
-                yield ExcludedRecord(topic, partition, offset, f"{LEFT_OUT}: by a replay", "as_recorded")
+        for topic, position in self.left_out:
+            if _contains(ranges, topic, position.partition, position.offset):
+                yield ExcludedRecord(
+                    topic, position.partition, position.offset, f"{LEFT_OUT}: by a replay", "as_recorded"
+                )
 
     def _list_recorded(self, ranges: OffsetRanges) -> Iterator[ExcludedRecord]:
         for source in self.plan.sources:

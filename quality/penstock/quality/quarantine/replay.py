@@ -71,8 +71,13 @@ def judge_records(
     accepted: list[tuple[QuarantinedRecord, bytes]] = []
     for record in records:
         value = repaired_values.get(record.position, record.value)
-        reason = _explain_taken(record, stream_reach) or _explain_invalid(value, checker)
-        if not reason and record.position not in repaired_values:
+        is_repaired = record.position in repaired_values
+        reason = (
+            _explain_truncated(record, is_repaired=is_repaired)
+            or _explain_taken(record, stream_reach)
+            or _explain_invalid(value, checker)
+        )
+        if not reason and not is_repaired:
             reason = _explain_same_check(record, versions or {})
         if reason or value is None:
             refused.append(RefusedReplay(record, reason))
@@ -95,10 +100,21 @@ def discard_decisions(
     records: Sequence[QuarantinedRecord], now_ms: int, reason: str
 ) -> list[QuarantineDecision]:
     """Return decisions to discard records."""
-    return [QuarantineDecision("discarded", *record.position, now_ms, reason) for record in records]
+    return [
+        QuarantineDecision("discarded", record.position.partition, record.position.offset, now_ms, reason)
+        for record in records
+    ]
+
+
+def _explain_truncated(record: QuarantinedRecord, *, is_repaired: bool) -> str:
+    if is_repaired or not record.is_truncated:
+        return ""
+    return "the dead letter has only the first bytes of the record; repair or discard it"
 
 
 def _explain_taken(record: QuarantinedRecord, stream_reach: StreamReach) -> str:
+    if record.position.is_dead_letter:
+        return ""  # it never was in the topic, so no stream has read it
     for stream, partitions in sorted(stream_reach.items()):
         first, end = partitions.get(record.position.partition, (0, 0))
         if stream in record.streams or record.position.offset < first:

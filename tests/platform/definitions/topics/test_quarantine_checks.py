@@ -4,11 +4,13 @@ from dagster import AssetCheckSeverity, AssetSpec, Definitions
 from pyarrow import ArrowInvalid
 from tests.quality.quarantine.test_decisions import quarantined_record
 
+from penstock.ingestion.consumers.topic_contents import StoredRecord
 from penstock.platform.definitions.asset_keys import topic_key
 from penstock.platform.definitions.topics.quarantine_checks import (
     QUARANTINE_JOB,
     build_quarantine_definitions,
 )
+from penstock.quality.quarantine.dead_letters import to_quarantined_records
 from penstock.quality.quarantine.decisions import QuarantineDecision
 from penstock.quality.quarantine.record_status import QuarantineStatus, build_statuses
 
@@ -59,3 +61,20 @@ def test_pending_records_are_counted_by_reason(instance) -> None:
     assert (metadata["pending"].value, metadata["discarded"].value) == (2, 1)
     assert metadata["reasons"].data == {"malformed": 2}
     assert metadata["examples"].data == ["0:1 malformed", "0:7 malformed"]
+
+
+def test_a_dead_letter_that_waits_fails_the_check(instance) -> None:
+    letter = StoredRecord(
+        0, 12, 1_000, None, b"{", {"penstock-reason": b"malformed", "penstock-producer": b"p"}
+    )
+    statuses = build_statuses(list(to_quarantined_records("sensors", [letter])), [], {})
+    defs = Definitions.merge(
+        Definitions(assets=[AssetSpec(topic_key("sensors"))]),
+        build_quarantine_definitions(["sensors"], lambda _: statuses),
+    )
+    result = defs.resolve_job_def(QUARANTINE_JOB).execute_in_process(instance=instance)
+    (evaluation,) = result.get_asset_check_evaluations()
+    metadata = evaluation.metadata
+    assert evaluation.passed is False
+    assert (metadata["pending"].value, metadata["pending_dead_letters"].value) == (1, 1)
+    assert metadata["examples"].data == ["dead-letters/0:12 malformed"]

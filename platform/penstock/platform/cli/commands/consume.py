@@ -33,14 +33,21 @@ SECTION: Section = "Topics"
 @click.option(
     "--count", type=click.IntRange(min=1), help="Stop after this many records. Default: run until Ctrl-C."
 )
+@click.option(
+    "--headers/--no-headers",
+    "with_headers",
+    default=None,
+    help="Print the headers before each value. Default: for topics of dead letters.",
+)
 @click.option("--pause", default=0.0, type=click.FloatRange(min=0), help="Seconds to wait after each poll.")
-def command(topic: str, group: str, count: int | None, pause: float) -> None:
+def command(topic: str, group: str, count: int | None, with_headers: bool | None, pause: float) -> None:
     """Join a consumer group, print its records, and report each change of the assigned partitions.
 
     Offsets are committed after the records are printed. If a member is killed, another member prints the records
-    of its last poll again.
+    of its last poll again. With headers, a line is NAME:VALUE,NAME:VALUE, a tab and the value of the record.
     """
     from penstock.ingestion.consumers import PlainConsumer
+    from penstock.ingestion.contracts import is_dead_letter_topic
 
     kafka = current_settings().kafka
     with stop_on_signal() as stop:
@@ -48,7 +55,11 @@ def command(topic: str, group: str, count: int | None, pause: float) -> None:
             kafka.bootstrap_servers,
             topic,
             group,
-            _create_printer(stop, pause),
+            _create_printer(
+                stop,
+                pause,
+                with_headers=is_dead_letter_topic(topic) if with_headers is None else with_headers,
+            ),
             on_assignment=lambda now: _print_note(
                 f"{group}: {now.change}; assignment: {_format_partitions(now.partitions)}"
             ),
@@ -57,14 +68,21 @@ def command(topic: str, group: str, count: int | None, pause: float) -> None:
         _print_note(f"{consumer.run(stop, count):,} records handled and committed")
 
 
-def _create_printer(stop: threading.Event, pause: float) -> "Callable[[Sequence[ConsumerRecord]], None]":
+def _create_printer(
+    stop: threading.Event, pause: float, *, with_headers: bool
+) -> "Callable[[Sequence[ConsumerRecord]], None]":
     def handle(records: "Sequence[ConsumerRecord]") -> None:
-        sys.stdout.buffer.writelines(record.value + b"\n" for record in records)
+        sys.stdout.buffer.writelines(_format_record(record, with_headers=with_headers) for record in records)
         sys.stdout.buffer.flush()
         if pause:
             stop.wait(pause)
 
     return handle
+
+
+def _format_record(record: "ConsumerRecord", *, with_headers: bool) -> bytes:
+    headers = b",".join(name.encode() + b":" + value for name, value in record.headers.items())
+    return (headers + b"\t" if with_headers else b"") + record.value + b"\n"
 
 
 def _format_partitions(partitions: tuple[int, ...]) -> str:

@@ -33,8 +33,9 @@ SECTION: Section = "Results and quality"
 def command() -> None:
     """Inspect, replay or discard quarantined records.
 
-    The quarantine keeps each record byte for byte. You decide about a record once: replay it, with a ledger that
-    proves its delivery, or discard it. `list` accounts for all records.
+    The quarantine keeps each record byte for byte: those that streams refused, and the dead letters of producers,
+    whose addresses start with `dead-letters/`. You decide about a record once: replay it, with a ledger that proves
+    its delivery, or discard it. `list` accounts for all records.
     """
 
 
@@ -45,7 +46,7 @@ def _list_topics() -> Iterable[str]:
 
 
 _topic = click.argument("topic", shell_complete=complete_names(_list_topics))
-_positions = click.argument("positions", metavar="[PARTITION:OFFSET]...", nargs=-1)
+_positions = click.argument("positions", metavar="[[dead-letters/]PARTITION:OFFSET]...", nargs=-1)
 _reason = click.option("--reason", help="Only records whose reason starts with this text.")
 _all = click.option("--all", "everything", is_flag=True, help="All pending records.")
 _why = click.option("--why", default="", help="Comment to store with the decision.")
@@ -69,16 +70,28 @@ _why = click.option("--why", default="", help="Comment to store with the decisio
     "--limit", default=50, show_default=True, type=click.IntRange(min=1), help="Number of records to show."
 )
 @json_option
-def list_records(topic: str, reason: str | None, state: str | None, limit: int, as_json: bool) -> None:
-    """List the quarantined records of a topic. The last line counts all of them by state."""
+def list_records(topic: str, reason: str | None, state: str | None, limit: int, as_json: bool) -> int:
+    """List the quarantined records of a topic, and the dead letters of its producers.
+
+    The last lines count all of them by state. The exit code is 1 if the dead letters cannot be read.
+    """
     from penstock.quality.quarantine.record_status import count_states
 
     quarantine = _open_quarantine(topic)
-    statuses = quarantine.list_statuses()
+    statuses, problem = _read_statuses(quarantine)
+    quarantined = [status for status in statuses if not status.record.position.is_dead_letter]
+    dead_letters = [status for status in statuses if status.record.position.is_dead_letter]
     selected = [status for status in statuses if _is_selected(status, reason, state)]
+    exit_code = 1 if problem else 0
     if as_json:
-        print_json({"counts": count_states(statuses), "records": [to_data(status) for status in selected]})
-        return
+        print_json(
+            {
+                "counts": count_states(quarantined),
+                "dead_letter_counts": None if problem else count_states(dead_letters),
+                "records": [to_data(status) for status in selected],
+            }
+        )
+        return exit_code
     current_versions = set(quarantine.contract_versions().values())
     print_table(
         RECORD_COLUMNS,
@@ -87,8 +100,10 @@ def list_records(topic: str, reason: str | None, state: str | None, limit: int, 
     )
     if len(selected) > limit:
         click.echo(f"{limit} of {len(selected)} records shown; use --limit for more, --json for all")
-    counts_text = " + ".join(f"{count} {state}" for state, count in count_states(statuses).items())
-    click.echo(f"{len(statuses)} quarantined = {counts_text}")
+    click.echo(_format_account(quarantined, "quarantined"))
+    if dead_letters:
+        click.echo(_format_account(dead_letters, "dead letters"))
+    return exit_code
 
 
 @command.command(
@@ -105,7 +120,7 @@ def show(topic: str, position: str, raw: bool, as_json: bool) -> None:
     """Show all details of a quarantined record."""
     from penstock.quality.quarantine.quarantined_records import find_records, parse_position
 
-    statuses = _open_quarantine(topic).list_statuses()
+    statuses, _ = _read_statuses(_open_quarantine(topic))
     (record,) = find_records([status.record for status in statuses], [parse_position(position)], topic)
     (status,) = [candidate for candidate in statuses if candidate.record is record]
     if raw:
@@ -126,6 +141,7 @@ def show(topic: str, position: str, raw: bool, as_json: bool) -> None:
     epilog=format_examples(
         "penstock quarantine replay sensors --reason missing_field:device",
         "penstock quarantine replay sensors 1:4711 --repaired fixed.jsonl",
+        "penstock quarantine replay sensors dead-letters/0:12",
         "penstock quarantine replay sensors",
     ),
 )
@@ -170,7 +186,7 @@ def replay(
         print_json(
             {
                 "decided": result.decided_count,
-                "sent": result.summary.acknowledged_records,
+                "sent": result.sent_count,
                 "refused": refusals,
             }
         )
@@ -179,10 +195,9 @@ def replay(
         if rows:
             print_table(("refused", "reason"), rows)
         click.echo(
-            f"{result.decided_count} decided, {result.summary.acknowledged_records} sent to {topic}, "
-            f"{len(refused)} refused"
+            f"{result.decided_count} decided, {result.sent_count} sent to {topic}, {len(refused)} refused"
         )
-    return 1 if refused or not result.summary.complete else 0
+    return 1 if refused or not result.is_complete else 0
 
 
 @command.command(
@@ -214,6 +229,25 @@ def _open_quarantine(topic: str) -> "TopicQuarantine":
     return TopicQuarantine(current_settings(), topic)
 
 
+def _read_statuses(quarantine: "TopicQuarantine") -> "tuple[list[QuarantineStatus], str]":
+    """Return the status of each record, and why the dead letters are missing; empty if they are not."""
+    from penstock.ingestion.errors import TopicReadError
+
+    statuses = quarantine.list_quarantined()
+    try:
+        return [*statuses, *quarantine.list_dead_letters()], ""
+    except TopicReadError as error:
+        click.secho(f"penstock: dead letters are not shown. {error}", fg="yellow", err=True)
+        return statuses, str(error)
+
+
+def _format_account(statuses: "Sequence[QuarantineStatus]", name: str) -> str:
+    from penstock.quality.quarantine.record_status import count_states
+
+    counts_text = " + ".join(f"{count:,} {state}" for state, count in count_states(statuses).items())
+    return f"{len(statuses):,} {name} = {counts_text}"
+
+
 def _select_records(
     quarantine: "TopicQuarantine",
     position_texts: Sequence[str],
@@ -224,7 +258,7 @@ def _select_records(
     """The pending records that are meant: by address, by reason, all, or those that were repaired."""
     from penstock.quality.quarantine.quarantined_records import find_records, parse_position
 
-    statuses = quarantine.list_statuses()
+    statuses, _ = _read_statuses(quarantine)
     positions = [parse_position(position) for position in position_texts]
     selected = find_records(
         [status.record for status in statuses],
@@ -257,7 +291,11 @@ def _read_repaired_file(file: Path) -> "dict[RecordPosition, bytes]":
     for number, line in enumerate(file.read_bytes().splitlines(), start=1):
         try:
             entry = json.loads(line)
-            position = RecordPosition(_require_integer(entry["partition"]), _require_integer(entry["offset"]))
+            position = RecordPosition(
+                _require_integer(entry["partition"]),
+                _require_integer(entry["offset"]),
+                "dead-letters" if entry.get("origin") == "dead-letters" else "topic",
+            )
             repaired_values[position] = _decode_value(entry)
         except (ValueError, KeyError, TypeError) as error:
             raise click.UsageError(

@@ -40,7 +40,8 @@ def build_quarantine_definitions(topics: Sequence[str], read_statuses: StatusRea
         AssetCheckSpec(
             QUARANTINE_EMPTY_CHECK,
             asset=topic_key(topic),
-            description=f"No record waits for a decision: `penstock quarantine list {topic} --state pending`.",
+            description="No quarantined record and no dead letter waits for a decision: "
+            f"`penstock quarantine list {topic} --state pending`.",
         )
         for topic in topics
     ]
@@ -64,6 +65,7 @@ def _quarantine_result(key: AssetCheckKey, read_statuses: StatusReader) -> Asset
         severity=AssetCheckSeverity.WARN,
         metadata={
             **{str(state): count for state, count in count_states(statuses).items()},
+            "pending_dead_letters": sum(record.position.is_dead_letter for record in pending_records),
             "reasons": MetadataValue.json(dict(Counter(record.reason for record in pending_records))),
             "examples": MetadataValue.json(
                 [f"{record.position} {record.reason}" for record in pending_records[:MAX_EXAMPLES]]
