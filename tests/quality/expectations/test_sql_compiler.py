@@ -1,10 +1,13 @@
 """Expectations compiled to SQL, and those that cannot be."""
 
+from typing import Any
+
 import pytest
 
+from penstock.engine.plan.sources import Column
 from penstock.quality.errors import NotCheckableInStreamError
 from penstock.quality.expectations.gx_library import load_library
-from penstock.quality.expectations.sql_compiler import COMPILERS, compile_unexpected
+from penstock.quality.expectations.sql_compiler import COMPILERS, compile_row_check, compile_unexpected
 from penstock.quality.expectations.suite import Expectation
 
 COLUMNS = {"name": "STRING", "level": "DOUBLE", "count": "BIGINT", "on": "BOOLEAN", "tags": "ARRAY<STRING>"}
@@ -87,3 +90,43 @@ def test_spark_variables_in_text_are_not_substituted() -> None:
 def test_every_compiled_expectation_exists_in_the_library() -> None:
     for kind in COMPILERS:
         assert load_library().find_expectation(kind) is not None
+
+
+NESTED_COLUMNS = (
+    Column("amount", "DECIMAL(12, 2)"),
+    Column("ordered_on", "DATE"),
+    Column("address", "STRUCT<`city`: STRING, `home`: STRUCT<`floor`: INT>>"),
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "kwargs", "violation"),
+    [
+        ("values_to_not_be_null", {"column": "address.city"}, "`address`.`city` IS NULL"),
+        (
+            "values_to_be_between",
+            {"column": "address.home.floor", "min_value": 0},
+            "`address`.`home`.`floor` IS NOT NULL AND NOT (`address`.`home`.`floor` >= 0)",
+        ),
+        (
+            "values_to_be_between",
+            {"column": "amount", "max_value": 1000},
+            "`amount` IS NOT NULL AND NOT (`amount` <= 1000)",
+        ),
+        (
+            "values_to_be_in_set",
+            {"column": "ordered_on", "value_set": ["2026-01-31"]},
+            "`ordered_on` IS NOT NULL AND NOT (`ordered_on` IN ('2026-01-31'))",
+        ),
+    ],
+)
+def test_members_of_structs_decimals_and_dates_are_checked(kind: str, kwargs: Any, violation: str) -> None:
+    expectation = Expectation(f"expect_column_{kind}", kwargs, "n", "warn")
+    assert compile_row_check(expectation, NESTED_COLUMNS).violation_sql == violation
+
+
+@pytest.mark.parametrize("column", ["address.ctiy", "address.city.name", "amount.cents"])
+def test_an_unknown_member_is_refused(column: str) -> None:
+    expectation = Expectation("expect_column_values_to_not_be_null", {"column": column}, "n", "warn")
+    with pytest.raises(NotCheckableInStreamError, match=r"Use one of: .*address\.city"):
+        compile_row_check(expectation, NESTED_COLUMNS)

@@ -1,6 +1,7 @@
 """Contract model: the fields, roles and layout of a topic."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 from penstock.core.names import suggest_name
 from penstock.ingestion.contracts.contract_modes import CompatibilityMode, RecordEncoding, UnknownFieldPolicy
@@ -31,6 +32,15 @@ class ContractField:
     def parsed_type(self) -> FieldType:
         """The parsed type."""
         return parse_type(self.type)
+
+    def iter_nested(self) -> "Iterator[ContractField]":
+        """Yield the field and the members of its structs, each named by its path, as in `address.city`."""
+        yield self
+        for name, member_type in self.parsed_type.member_types.items():
+            declared = next((member for member in self.members if member.name == name), None)
+            member = declared or ContractField(name, str(member_type), self.doc, required=False)
+            path = f"{self.name}.{name}"
+            yield from replace(member, name=path, personal=member.personal or self.personal).iter_nested()
 
 
 @dataclass(frozen=True, slots=True)

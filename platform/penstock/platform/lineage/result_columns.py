@@ -78,7 +78,7 @@ def describe_result_columns(
             column_type,
             description,
             column_origins[name],
-            bool(column_origins[name].visible_fields & personal_set),
+            _is_personal(column_origins[name], personal_set),
         )
         for name, column_type, description in keys_and_values
     ]
@@ -92,6 +92,11 @@ def describe_result_columns(
             if pane_column[0] not in omitted
         ),
     ]
+
+
+def _is_personal(origin: ColumnOrigin, personal_fields: Collection[TopicField]) -> bool:
+    """Return whether a column shows a personal field or a member of a personal struct."""
+    return any((topic, path.partition(".")[0]) in personal_fields for topic, path in origin.visible_fields)
 
 
 def _extra_pane_columns(stage: Stage) -> tuple[tuple[str, str, str], ...]:

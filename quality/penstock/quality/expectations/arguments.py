@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 from penstock.engine.definition.predicates import quote_column
@@ -10,9 +11,9 @@ from penstock.quality.errors import NotCheckableInStreamError
 from penstock.quality.expectations.suite import Expectation
 
 ColumnTypes = Mapping[str, str]
-"""The Spark type of each column."""
+"""The Spark type of each column and of each member of a struct, by path, without the digits of a decimal."""
 
-NUMERIC_TYPES = frozenset({"INT", "BIGINT", "FLOAT", "DOUBLE", "SMALLINT", "TINYINT"})
+NUMERIC_TYPES = frozenset({"INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "SMALLINT", "TINYINT"})
 INTEGER_TYPES = frozenset({"INT", "BIGINT", "SMALLINT", "TINYINT"})
 MULTI_ROW_ARGUMENTS = {"mostly": 1, "row_condition": None, "condition_parser": None}
 """Arguments that need several rows, each with the value at which it has no effect."""
@@ -62,7 +63,7 @@ class ExpectationArguments:
         if not isinstance(column, str) or column not in self._columns:
             fields = ", ".join(self._columns)
             raise self.refusal(f"unknown field {column!r}", f"Use one of: {fields}")
-        return quote_column(column), self._columns[column]
+        return ".".join(map(quote_column, column.split("."))), self._columns[column]
 
     def refuse_remaining(self) -> None:
         """Refuse arguments that nothing has taken."""
@@ -117,6 +118,13 @@ def is_comparable(kind: str, value: Any) -> bool:
         case float():
             return kind in NUMERIC_TYPES - INTEGER_TYPES or kind in INTEGER_TYPES
         case str():
-            return kind == "STRING"
+            return kind == "STRING" or (kind == "DATE" and _is_date(value))
         case _:
             return False
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False

@@ -4,11 +4,13 @@ The SQL gives the same verdict as Great Expectations on Spark, nulls and NaN inc
 several rows, or that could stop a stream on a value of another type, are refused by name.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from penstock.engine.definition.sql_type_names import base_type
 from penstock.engine.plan.sources import Column, RowCheck
+from penstock.ingestion.contracts.field_types.type_discovery import parse_spark_type
 from penstock.quality.errors import NotCheckableInStreamError
 from penstock.quality.expectations.arguments import (
     MULTI_ROW_ARGUMENTS,
@@ -40,8 +42,19 @@ def compile_row_check(expectation: Expectation, columns: tuple[Column, ...]) -> 
     Raises NotCheckableInStreamError if that is impossible.
     """
     assert expectation.action is not None, "a topic suite has an action for each expectation"
-    types = {column.name: column.type.upper() for column in columns}
+    types: dict[str, str] = {}
+    for column in columns:
+        types |= dict(_iter_types(column.name, column.type))
     return RowCheck(expectation.name, compile_unexpected(expectation, types), expectation.action)
+
+
+def _iter_types(path: str, spark_type: str) -> Iterator[tuple[str, str]]:
+    """Yield the type of a column, and those of the members of a struct by their paths."""
+    name = base_type(spark_type)
+    yield path, name if name in ("DECIMAL", "STRUCT") else spark_type.upper()
+    if name == "STRUCT":
+        for member, member_type in parse_spark_type(spark_type).member_types.items():
+            yield from _iter_types(f"{path}.{member}", member_type.spark_type)
 
 
 def compile_unexpected(expectation: Expectation, columns: ColumnTypes) -> str:

@@ -54,6 +54,11 @@ class FieldType(ABC):
         """How many types are inside of one another, which gives each lambda in SQL a variable of its own."""
         return 0
 
+    @property
+    def member_types(self) -> "Mapping[str, FieldType]":
+        """The types of the members of a struct; empty for other types."""
+        return {}
+
     def find_part(self, _step: str) -> "FieldType | None":
         """Return the type of a part of a value, such as `[3]` of an array; None if values have no such part."""
         return None

@@ -114,6 +114,11 @@ class StructType(FieldType):
         """A function that returns the members as a mapping, absent ones as None."""
         return _to_mapping_converter({member.name: member.type.stored_converter for member in self.members})
 
+    @property
+    def member_types(self) -> Mapping[str, FieldType]:
+        """The type of each member."""
+        return {member.name: member.type for member in self.members}
+
     def find_part(self, step: str) -> FieldType | None:
         """Return the type of a member."""
         return next((member.type for member in self.members if step == f".{member.name}"), None)

@@ -16,7 +16,7 @@ PERSONAL_TAGS = {"class": "personal"}
 
 
 def build_topic_schema(contract: Contract) -> TableSchema:
-    """Return the fields of a topic's records, from its contract."""
+    """Return the fields of a topic's records and the members of structs, from its contract."""
     columns = [
         TableColumn(
             field.name,
@@ -25,7 +25,8 @@ def build_topic_schema(contract: Contract) -> TableSchema:
             TableColumnConstraints(nullable=not field.required),
             tags=PERSONAL_TAGS if field.personal else None,
         )
-        for field in contract.fields
+        for contract_field in contract.fields
+        for field in contract_field.iter_nested()
     ]
     return TableSchema(columns)
 
