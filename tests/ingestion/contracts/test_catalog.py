@@ -9,6 +9,7 @@ from penstock.ingestion.contracts import (
     load_catalog,
     load_contract,
     load_contracts,
+    read_contract,
 )
 from penstock.ingestion.errors import ContractError, ContractNotFoundError
 
@@ -38,6 +39,8 @@ INVALID_CONTRACTS = [
     ),
     (f"topic: a\nlayout: {{settings: 5}}\n{FIELDS_YAML}", "has settings: 5, which must be a mapping"),
     (f"topic: a\nmax_out_of_orderness: 10 parsecs\n{FIELDS_YAML}", "unknown unit 'parsecs'"),
+    (f"topic: a\nmax_future_skew: never\n{FIELDS_YAML}", "max_future_skew: 'never' is not a duration"),
+    (f"topic: a\nmax_future_skew: 5\n{FIELDS_YAML}", "has max_future_skew: 5, which must be text"),
     (f"topic: a\nencoding: xml\n{FIELDS_YAML}", "an unknown encoding 'xml'. Use one of json, avro"),
 ]
 
@@ -70,3 +73,23 @@ def test_a_contract_in_a_file_of_another_name_is_refused(tmp_path: Path):
 
 def test_the_catalog_page_matches_the_contracts():
     assert describe.CATALOG_PAGE.read_text() == describe.render_page(load_contracts())
+
+
+@pytest.mark.parametrize(
+    ("line", "limit", "fact"),
+    [
+        ("", None, ""),
+        ("max_future_skew: 5 minutes", 300_000, "max future skew: 300 s"),
+        ("max_future_skew: 0s", 0, "max future skew: 0 s"),
+        ("max_future_skew: unlimited", "unlimited", "max future skew: unlimited"),
+    ],
+)
+def test_a_contract_may_limit_event_times_in_the_future(
+    tmp_path: Path, line: str, limit: object, fact: str
+) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(f"topic: a\n{line}\n{FIELDS_YAML}\n", encoding="utf-8")
+    contract = read_contract(file)
+    assert contract.max_future_skew == limit
+    assert fact in describe.describe_contract(contract)
+    assert ("max future skew" in describe.describe_contract(contract)) is bool(fact)

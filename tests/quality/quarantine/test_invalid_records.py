@@ -35,7 +35,7 @@ INVALID_KINDS: list[tuple[bytes | None, str]] = [
     (encode(device=None), "missing_field:device"),
     (json.dumps({"id": "x", "device": "d", "site": "s"}).encode(), "missing_field:at"),
     (encode(at=FAR_FUTURE_MS), "event_time_out_of_range"),
-    (encode(at=NOON + 90 * MINUTE), "future_event_time"),
+    (encode(at=NOON + 90 * MINUTE), "future_event_time:at (1h30m ahead of the clock, max_future_skew 1h)"),
     (encode(temperature=900.0), "check:temperature_values_to_be_between"),
 ]
 
