@@ -93,3 +93,41 @@ def test_a_contract_may_limit_event_times_in_the_future(
     assert contract.max_future_skew == limit
     assert fact in describe.describe_contract(contract)
     assert ("max future skew" in describe.describe_contract(contract)) is bool(fact)
+
+
+def test_all_problems_of_a_file_are_reported_with_their_lines(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(
+        """topic: a
+owner: nobody
+retenton: 7 days
+fields:
+  - {name: x, type: lnog}
+  - {name: at, type: timestamp, format: iso, doc: T.}
+  - name: address
+    type: struct
+    doc: A.
+    fields:
+      - {name: city, type: strng, doc: C.}
+      - {name: zip, tpye: int, doc: Z.}
+layout: {partitions: 0, replicas: many}
+""",
+        "utf-8",
+    )
+    with pytest.raises(ContractError) as error:
+        load_contract("a", tmp_path)
+    lines = [line.split(": ", 1) for line in str(error.value).splitlines()]
+    assert [
+        (location.removeprefix(f"{path}:"), text.split(". ")[0].rstrip(".")) for location, text in lines
+    ] == [
+        ("2", "Contract a has an invalid owner 'nobody'"),
+        ("3", "The contract has an unknown key 'retenton'"),
+        ("5", "Field 'x' has no 'doc'"),
+        ("5", "'lnog' is not a type"),
+        ("6", "'iso' is not a format of timestamps"),
+        ("11", "'strng' is not a type"),
+        ("12", "A field has an unknown key 'tpye'"),
+        ("12", "Field 'zip' has no 'type'"),
+        ("13", "A layout has replicas: 'many', which must be an integer"),
+        ("13", "Contract a has in 'layout' 0 partitions"),
+    ]

@@ -8,7 +8,7 @@ import msgspec
 import yaml
 
 from penstock.ingestion.contracts import Contract, ContractField, json_codec, parse_contract
-from penstock.ingestion.contracts.catalog import _CONTRACT_KEYS, _FIELD_KEYS
+from penstock.ingestion.contracts.contract_parser import CONTRACT_KEYS, FIELD_KEYS, LAYOUT_KEYS
 from penstock.ingestion.contracts.field_types.timestamp_formats import FORMATS_BY_NAME
 from penstock.ingestion.contracts.field_types.type_discovery import FIELD_TYPES, parse_type
 from penstock.ingestion.errors import InvalidRecordError
@@ -64,8 +64,10 @@ def test_every_format_of_timestamps_has_a_row_with_a_value_that_it_accepts() -> 
 
 
 def test_every_key_has_a_row() -> None:
-    assert {find_code(row[0]) for row in read_table("Keys")} == set(_CONTRACT_KEYS)
-    assert {find_code(row[0]) for row in read_table("Fields")} == set(_FIELD_KEYS)
+    assert {find_code(row[0]) for row in read_table("Keys")} == set(CONTRACT_KEYS)
+    assert {find_code(row[0]) for row in read_table("Fields")} == set(FIELD_KEYS)
+    [layout] = [row[1] for row in read_table("Keys") if row[0] == "`layout`"]
+    assert all(f"`{key}`" in layout for key in LAYOUT_KEYS)
 
 
 def test_the_messages_of_the_page_are_those_of_the_judge() -> None:

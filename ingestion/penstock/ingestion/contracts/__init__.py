@@ -7,7 +7,6 @@ from penstock.ingestion.contracts.catalog import (
     load_catalog,
     load_contract,
     load_contracts,
-    parse_contract,
     read_contract,
 )
 from penstock.ingestion.contracts.contract import (
@@ -18,6 +17,7 @@ from penstock.ingestion.contracts.contract import (
     is_dead_letter_topic,
 )
 from penstock.ingestion.contracts.contract_modes import CompatibilityMode, RecordEncoding
+from penstock.ingestion.contracts.contract_parser import parse_contract
 from penstock.ingestion.contracts.future_skew import UNLIMITED, FutureSkewLimit, Unlimited
 from penstock.ingestion.contracts.json_codec import JsonCodec, json_codec
 from penstock.ingestion.contracts.record_types import record_type

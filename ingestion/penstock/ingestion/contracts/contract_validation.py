@@ -3,20 +3,24 @@
 import re
 from collections.abc import Iterator
 from keyword import iskeyword
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, TypeAlias, get_args
 
+from penstock.core.names import suggest_name
 from penstock.ingestion.contracts.contract_modes import (
     UNKNOWN_FIELDS_COLUMN,
     CompatibilityMode,
     RecordEncoding,
     UnknownFieldPolicy,
 )
+from penstock.ingestion.contracts.contract_problems import ContractProblemCollector
 from penstock.ingestion.contracts.field_types.type_discovery import parse_type
 from penstock.ingestion.errors import ContractError
 
 if TYPE_CHECKING:
     from penstock.ingestion.contracts.contract import Contract, ContractField, TopicLayout
 
+_Problem: TypeAlias = tuple[str, str]
+"""The path of a key, and a phrase about it."""
 _OWNER_PATTERN = re.compile(r"team:[\w-]+|[^@\s]+@[^@\s]+")
 _TOPIC_PATTERN = re.compile(r"[a-zA-Z0-9._-]+")
 # The names that Avro allows, and the length that remains after the suffix of the dead-letter topic.
@@ -26,97 +30,121 @@ _MAX_RECORD_BYTES = 32_000_000
 
 
 def validate_contract(contract: "Contract") -> None:
-    """Raise ContractError with the first problem of a contract."""
-    for problem in _find_problems(contract):
-        raise ContractError(f"Contract {contract.topic} {problem}.")
+    """Raise InvalidContractError with the problems of a contract."""
+    collector = ContractProblemCollector()
+    for path, phrase in _find_problems(contract):
+        collector.add(f"Contract {contract.topic} {phrase}.", path)
+    collector.raise_problems()
 
 
-def _find_problems(contract: "Contract") -> Iterator[str]:
+def _find_problems(contract: "Contract") -> Iterator[_Problem]:
     yield from _find_name_problems(contract.topic)
     if contract.owner is not None and not _OWNER_PATTERN.fullmatch(contract.owner):
-        yield f"has an invalid owner '{contract.owner}'. Use an email address or a team, such as team:sensors"
+        fix = "Use an email address or a team, such as team:sensors"
+        yield "owner", f"has an invalid owner '{contract.owner}'. {fix}"
     for role, allowed in (
         ("encoding", get_args(RecordEncoding)),
         ("compatibility", get_args(CompatibilityMode)),
         ("unknown_fields", get_args(UnknownFieldPolicy)),
     ):
         if (value := getattr(contract, role)) not in allowed:
-            yield f"has an unknown {role} '{value}'. Use one of {', '.join(allowed)}"
+            yield role, f"has an unknown {role} '{value}'. Use one of {', '.join(allowed)}"
     if not 1 <= contract.max_bytes <= _MAX_RECORD_BYTES:
-        yield f"has max_bytes {contract.max_bytes}. Use a number from 1 to {_MAX_RECORD_BYTES}"
+        yield "max_bytes", f"has max_bytes {contract.max_bytes}. Use a number from 1 to {_MAX_RECORD_BYTES}"
     yield from _find_field_problems(contract.fields)
     if contract.encoding == "avro":
         yield from _find_avro_problems(contract.fields)
     yield from _find_role_problems(contract)
     yield from _find_unknown_field_problems(contract)
     for section, layout in (("layout", contract.layout), *contract.environments):
+        path = section if section == "layout" else f"environments.{section}"
         yield from (
-            f"has in '{section}' {problem}" for problem in _find_layout_problems(layout, contract.key)
+            (f"{path}.{name}", f"has in '{section}' {phrase}")
+            for name, phrase in _find_layout_problems(layout, contract.key)
         )
 
 
-def _find_name_problems(topic: str) -> Iterator[str]:
+def _find_name_problems(topic: str) -> Iterator[_Problem]:
     if not _TOPIC_PATTERN.fullmatch(topic) or topic in (".", ".."):
-        yield "has an invalid topic name. Use letters, digits, '.', '-' and '_'"
+        yield "topic", "has an invalid topic name. Use letters, digits, '.', '-' and '_'"
     if len(topic) > _MAX_TOPIC_LENGTH:
-        yield f"has a topic name of {len(topic)} characters. Kafka allows {_MAX_TOPIC_LENGTH}; use a shorter name"
+        fix = f"Kafka allows {_MAX_TOPIC_LENGTH}; use a shorter name"
+        yield "topic", f"has a topic name of {len(topic)} characters. {fix}"
 
 
-def _find_field_problems(fields: "tuple[ContractField, ...]") -> Iterator[str]:
+def _find_field_problems(fields: "tuple[ContractField, ...]") -> Iterator[_Problem]:
     names = [field.name for field in fields]
     if len(set(names)) != len(names):
-        yield f"declares a field twice: {', '.join(sorted(names))}. Remove one of them"
-    for field in fields:
+        second = next(number for number, name in enumerate(names) if name in names[:number])
+        twice = ", ".join(sorted(name for name in set(names) if names.count(name) > 1))
+        yield f"fields.{second + 1}", f"declares a field twice: {twice}. Remove one of them"
+    for number, field in enumerate(fields, start=1):
         if not _FIELD_PATTERN.fullmatch(field.name) or iskeyword(field.name):
-            yield (
-                f"has an invalid field name '{field.name}'. Start with a letter, use letters, digits and '_', "
-                "and do not use a Python keyword"
-            )
-        parse_type(field.type)
-
-
-def _find_avro_problems(fields: "tuple[ContractField, ...]") -> Iterator[str]:
-    for field in fields:
+            fix = "Start with a letter, use letters, digits and '_', and do not use a Python keyword"
+            yield f"fields.{number}.name", f"has an invalid field name '{field.name}'. {fix}"
         try:
-            field.parsed_type.to_avro_type(field.name)
+            parse_type(field.type)
         except ContractError as error:
-            yield f"has the field '{field.name}' of type {field.type}: {str(error).rstrip('.')}"
+            yield f"fields.{number}.type", f"has the field '{field.name}': {str(error).rstrip('.')}"
 
 
-def _find_role_problems(contract: "Contract") -> Iterator[str]:
+def _find_avro_problems(fields: "tuple[ContractField, ...]") -> Iterator[_Problem]:
+    for number, field in enumerate(fields, start=1):
+        try:
+            parse_type(field.type).to_avro_type(field.name)
+        except ContractError as error:
+            yield (
+                f"fields.{number}.type",
+                f"has the field '{field.name}' of type {field.type}: {str(error).rstrip('.')}",
+            )
+
+
+def _find_role_problems(contract: "Contract") -> Iterator[_Problem]:
     fields = {field.name: field for field in contract.fields}
-    roles = {
-        role: name for role in ("key", "event_time", "id") if (name := getattr(contract, role)) is not None
-    }
-    for role, name in roles.items():
+    for role in ("key", "event_time", "id"):
+        name = getattr(contract, role)
+        if name is None:
+            continue
         if name not in fields:
-            yield f"names '{name}' as {role}, but has no such field. Declare the field"
-    if contract.event_time is not None and not fields[contract.event_time].parsed_type.is_timestamp:
-        yield f"has the event time '{contract.event_time}', which must have the type timestamp"
-    for role, name in roles.items():
-        if not fields[name].required:
-            yield f"has the optional field '{name}' as {role}. Make the field required"
-        if not fields[name].parsed_type.is_scalar:
-            yield f"has the {fields[name].parsed_type.keyword} '{name}' as {role}. Use a scalar field"
+            hint = suggest_name(name, fields)
+            yield role, f"names '{name}' as {role}, but has no such field.{hint} Declare the field"
+        else:
+            yield from ((role, phrase) for phrase in _find_problems_of_role(role, fields[name]))
 
 
-def _find_unknown_field_problems(contract: "Contract") -> Iterator[str]:
+def _find_problems_of_role(role: str, field: "ContractField") -> Iterator[str]:
+    try:
+        field_type = field.parsed_type
+    except ContractError:
+        return
+    if role == "event_time" and not field_type.is_timestamp:
+        yield f"has the event time '{field.name}', which must have the type timestamp"
+    if not field.required:
+        yield f"has the optional field '{field.name}' as {role}. Make the field required"
+    if not field_type.is_scalar:
+        yield f"has the {field_type.keyword} '{field.name}' as {role}. Use a scalar field"
+
+
+def _find_unknown_field_problems(contract: "Contract") -> Iterator[_Problem]:
     if contract.unknown_fields != "keep":
         return
     if contract.encoding == "avro":
-        yield "keeps unknown fields, which a record in Avro cannot hold. Set unknown_fields to ignore or refuse"
+        fix = "Set unknown_fields to ignore or refuse"
+        yield "unknown_fields", f"keeps unknown fields, which a record in Avro cannot hold. {fix}"
     if any(field.name == UNKNOWN_FIELDS_COLUMN for field in contract.fields):
-        yield (
-            f"has the field '{UNKNOWN_FIELDS_COLUMN}', which is the column of unknown fields. "
-            "Rename the field, or set unknown_fields to ignore or refuse"
-        )
+        fix = "Rename the field, or set unknown_fields to ignore or refuse"
+        phrase = f"has the field '{UNKNOWN_FIELDS_COLUMN}', which is the column of unknown fields"
+        yield "unknown_fields", f"{phrase}. {fix}"
 
 
-def _find_layout_problems(layout: "TopicLayout", key: str | None) -> Iterator[str]:
+def _find_layout_problems(layout: "TopicLayout", key: str | None) -> Iterator[_Problem]:
     for name in ("partitions", "replicas"):
         if (value := getattr(layout, name)) < 1:
-            yield f"{value} {name}. Use 1 or more"
+            yield name, f"{value} {name}. Use 1 or more"
     if layout.retention_ms < -1:
-        yield f"a retention of {layout.retention_ms} ms. Use a duration, such as 7 days, or forever"
+        yield (
+            "retention",
+            f"a retention of {layout.retention_ms} ms. Use a duration, such as 7 days, or forever",
+        )
     if layout.compacted and key is None:
-        yield "compaction, but no key. Name a key, or turn compaction off"
+        yield "compacted", "compaction, but no key. Name a key, or turn compaction off"
