@@ -8,6 +8,7 @@ from dagster import (
     AssetCheckKey,
     AssetCheckSeverity,
     AssetMaterialization,
+    AssetObservation,
     DagsterInstance,
     Definitions,
     SkipReason,
@@ -17,6 +18,7 @@ from tests.platform.definitions.streams.test_freshness import LIMITS
 
 from penstock.platform.definitions.streams.audit_checks import ACCOUNTED_FOR_CHECK, build_audit_definitions
 from penstock.platform.definitions.streams.freshness import FreshnessMonitor, build_freshness_definitions
+from penstock.platform.definitions.topics.quarantine_checks import build_quarantine_definitions
 from penstock.platform.definitions.unchecked_assets import SENSOR_NAME, build_unchecked_sensor
 from penstock.quality.audit.verdict import AuditReport
 
@@ -29,6 +31,7 @@ def definitions(build_small_platform: Callable[..., Definitions], store, clock) 
         build_small_platform(),
         build_audit_definitions(["minute"], lambda stream: AuditReport(stream, 0, ())),
         build_freshness_definitions(monitor, lambda _: None),
+        build_quarantine_definitions(["sensors"], lambda _: []),
         Definitions(sensors=[build_unchecked_sensor()]),
     )
 
@@ -47,6 +50,14 @@ def tick(definitions: Definitions, instance: DagsterInstance) -> Callable[[], li
         return events
 
     return evaluate
+
+
+def test_a_topic_that_a_stream_reads_has_a_warning(
+    tick: Callable[[], list[AssetCheckEvaluation]], instance: DagsterInstance
+) -> None:
+    """Topics are observed, not materialized."""
+    instance.report_runless_asset_event(AssetObservation(["topics", "sensors"]))
+    assert {event.asset_key.to_user_string() for event in tick()} == {"topics/sensors"}
 
 
 def test_a_stream_that_exists_has_a_warning_until_its_first_audit(

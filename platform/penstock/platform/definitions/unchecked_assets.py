@@ -79,12 +79,16 @@ def _find_unchecked(
 
 
 def _list_existing(instance: DagsterInstance, asset_keys: Sequence[AssetKey]) -> set[AssetKey]:
-    """Return the assets that were materialized or observed."""
-    return {
+    """Return the assets that were materialized, or observed as topics are."""
+    materialized = {
         record.asset_entry.asset_key
         for record in instance.get_asset_records(asset_keys)
-        if record.asset_entry.last_materialization or record.asset_entry.last_observation
+        if record.asset_entry.last_materialization
     }
+    observed = {
+        key for key in {*asset_keys} - materialized if instance.fetch_observations(key, limit=1).records
+    }
+    return materialized | observed
 
 
 def _warn_unchecked(key: AssetCheckKey, reason: str) -> AssetCheckResult:
