@@ -58,7 +58,7 @@ def from_batch_row(row: Mapping[str, Any]) -> BatchRecord:
         state_rows=row["state_rows"],
         state=row["state"],
         result_rows=row["result_rows"],
-        committed_at_ms=row["committed_at_ms"],
+        committed_at_ms=row["committed_at_ms"] or None,  # a host of 0.1.0 stores none
     )
 
 
