@@ -50,6 +50,7 @@ def erase(stream: str, key: Sequence[str], asked_by: str, yes: bool, as_json: bo
     from dataclasses import asdict
 
     from penstock.platform.services.erasure import KeyErasureRequest, erase_key, preview_erasure
+    from penstock.platform.services.operator_actions import record_action
 
     settings = current_settings()
     request = KeyErasureRequest(stream, parse_key(key), asked_by or getpass.getuser())
@@ -64,6 +65,7 @@ def erase(stream: str, key: Sequence[str], asked_by: str, yes: bool, as_json: bo
         use_control_store(settings) as store,
         StepPrinter().step(f"erase a key of {stream}") as report_progress,
     ):
+        record_action(settings.home, "state erase", stream, {"fields": sorted(request.key)})
         batch, account = erase_key(settings, store, request, report_progress)
     if as_json:
         print_json({"batch": batch, **asdict(account)})

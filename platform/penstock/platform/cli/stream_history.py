@@ -70,12 +70,14 @@ def replay(
     """
     from dataclasses import asdict
 
+    from penstock.platform.services.operator_actions import record_action
     from penstock.platform.services.replay import ReplayRequest
     from penstock.platform.services.replay import replay_stream as run
 
     settings = current_settings()
     request = ReplayRequest(stream, start, switch, drop_earlier, name, records_per_batch, without)
     with use_control_store(settings) as store, StepPrinter().step(f"replay {stream}") as report_progress:
+        record_action(settings.home, "stream replay", stream, {"from": start, "beside": not switch})
         result = run(settings, store, request, report_progress)
     if as_json:
         print_json(asdict(result))
@@ -160,6 +162,7 @@ def upgrade(stream: str, from_now: tuple[str, ...], start: str, yes: bool) -> No
     from dataclasses import replace
 
     from penstock.engine.upgrade.upgrade_class import UpgradeClass
+    from penstock.platform.services.operator_actions import record_action
     from penstock.platform.services.upgrades import UpgradeRequest
     from penstock.platform.services.upgrades import plan_upgrade as assess_upgrade
     from penstock.platform.services.upgrades import upgrade_stream as run
@@ -172,6 +175,9 @@ def upgrade(stream: str, from_now: tuple[str, ...], start: str, yes: bool) -> No
         if assessed_plan.upgrade_class > UpgradeClass.COMPATIBLE and not yes:
             confirm("Apply this upgrade?")
         with StepPrinter().step(f"upgrade {stream}") as report_progress:
+            record_action(
+                settings.home, "stream upgrade", stream, {"class": str(assessed_plan.upgrade_class.name)}
+            )
             # The file may change again while the user decides, so only what was shown is accepted.
             run(
                 settings,

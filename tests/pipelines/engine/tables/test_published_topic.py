@@ -10,7 +10,8 @@ from confluent_kafka import Consumer, TopicPartition
 from tests.pipelines.engine.batch.test_crashes import PLANS
 
 from penstock.engine.batch.open_sinks import open_sinks_to_commit
-from penstock.engine.errors import PublishError
+from penstock.engine.batch.stream_claim import make_stream_claim
+from penstock.engine.errors import PublishError, TableOwnedError
 from penstock.engine.plan.stages import Plan
 from penstock.engine.sinks.changelog_topic import ChangelogTopic
 from penstock.engine.storage import StoragePath
@@ -85,3 +86,17 @@ def test_pending_panes_are_published_once_the_topic_exists(broker: LocalBroker, 
     broker.create_topic(topic, 1)
     assert published_topic.commit(0, change, 0)
     assert len(read_values(broker, topic)) == 3
+
+
+def test_a_stream_of_another_installation_publishes_nothing(broker: LocalBroker, tmp_path: Path) -> None:
+    """It has a warehouse of its own, so only the broker knows the owner. The owner is not fenced by it."""
+    topic = f"panes{uuid4().hex[:8]}"
+    broker.create_topic(topic, 1)
+    own, foreign = (open_topic(broker, topic, tmp_path / home) for home in ("own", "foreign"))
+    own.claim(make_stream_claim(tmp_path / "own" / "streams", own.application))
+    foreign.claim(make_stream_claim(tmp_path / "foreign" / "streams", own.application))
+    assert own.commit(0, own.write(make_panes(0), 0, 0), 0)
+    with pytest.raises(TableOwnedError, match=rf"published/{topic} belongs to stream .*own"):
+        foreign.commit(7, foreign.write(make_panes(7), 7, 0), 0)
+    assert own.commit(1, own.write(make_panes(1), 1, 0), 0)
+    assert len(read_values(broker, topic)) == 6
