@@ -6,7 +6,7 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-from dagster import AssetKey, AssetSpec, Definitions
+from dagster import AssetKey, AssetSpec, DagsterInvalidConfigError, Definitions, validate_run_config
 from tests.catalogs import PIPELINE_TEMPLATE, WriteCatalogFile
 
 from penstock.engine.upgrade.stored_plan import store_plan
@@ -108,6 +108,7 @@ def test_whatever_is_wrong_with_files_everything_else_loads(
     assets_without, jobs_without = describe(build())
     assert {"streams/good", "latest/good", "runs/good", "topics/sensors"} <= assets_without
     assert {"stream_start", "backfill_good", "audit_streams"} <= jobs_without
+    (tmp_path / "home" / "streams" / "removed").mkdir()
     write_files(write, BAD_FILES | ODD_FILES)
     definitions = build()
     assets, jobs = describe(definitions)
@@ -115,6 +116,10 @@ def test_whatever_is_wrong_with_files_everything_else_loads(
     assert jobs_without <= jobs
     for job in jobs:
         definitions.resolve_job_def(job)
+    config = {"stream": "removed", "wait_seconds": 0.0}
+    assert validate_run_config(definitions.resolve_job_def("stream_stop"), config)
+    with pytest.raises(DagsterInvalidConfigError):
+        validate_run_config(definitions.resolve_job_def("stream_start"), config)
     graph = definitions.resolve_asset_graph()
     invalid = [spec for spec in definitions.resolve_all_asset_specs() if "invalid" in spec.kinds]
     assert len(invalid) == len({Path(name).stem for name in BAD_FILES}), [item.key for item in invalid]

@@ -35,6 +35,7 @@ from penstock.platform.definitions.topics.archive_assets import (
     reported_archive_stream,
 )
 from penstock.platform.services.expectations import load_all_suites
+from penstock.platform.services.stream_catalog import list_streams_without_file
 
 
 def build_definitions(context: DefinitionsContext) -> Definitions:
@@ -53,6 +54,7 @@ def build_definitions(context: DefinitionsContext) -> Definitions:
             *find_suite_errors(load_all_suites().errors_by_subject),
         ),
         create_freshness_monitor(context).find_caught_up,
+        list_streams_without_file(settings.home / "streams"),
     )
 
 
@@ -65,6 +67,7 @@ def build_catalog_definitions(
     report_ms: int,
     load_errors: Sequence[LoadError] = (),
     find_caught_up: Callable[[], Collection[str]] = tuple,
+    removed_streams: Sequence[str] = (),
 ) -> Definitions:
     """Build the definitions; a sensor or job opens the control store when it needs it, never at load.
 
@@ -92,7 +95,7 @@ def build_catalog_definitions(
     definitions = Definitions(
         assets=assets,
         asset_checks=[build_archive_checks(list(topics), asset_context.tables)],
-        jobs=list(build_lifecycle_jobs(steerable_names, open_store)),
+        jobs=list(build_lifecycle_jobs(steerable_names, open_store, removed_streams)),
         sensors=[build_batch_sensor(BatchReporter(streams, open_store, now_ms, report_ms, find_caught_up))],
     )
     return Definitions.merge(

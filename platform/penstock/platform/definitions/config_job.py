@@ -1,8 +1,11 @@
 """Jobs with one step whose config is the job's config, so that the launchpad shows one form."""
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 
 from dagster import (
+    Enum,
+    EnumValue,
     Field,
     JobDefinition,
     OpExecutionContext,
@@ -39,3 +42,13 @@ def build_config_job(
         return {"ops": {op_name: {"config": values}}}
 
     return job_graph.to_job(config=map_config, executor_def=in_process_executor)
+
+
+def build_name_field(kind: str, names: Sequence[str]) -> Field:
+    """Return the field of a job that takes one of these names of streams or pipelines.
+
+    Dagster caches types by their name for the process, so each list of names has a type of its own.
+    """
+    digest = hashlib.sha256("\n".join(names).encode()).hexdigest()[:8]
+    type_name = f"{kind.capitalize()}Name_{digest}"
+    return Field(Enum(type_name, [EnumValue(name) for name in names]), description=kind)

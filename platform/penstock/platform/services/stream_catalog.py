@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 from penstock.core.display_path import display_path
 from penstock.core.names import explain_unknown_name
@@ -104,6 +105,12 @@ def check_pipeline_exists(name: str) -> None:
 def list_stream_names() -> tuple[str, ...]:
     """List every stream that a host can run, pipelines first."""
     return (*catalog.pipeline_names(), *list_archive_names())
+
+
+def list_streams_without_file(streams: Path) -> list[str]:
+    """List the streams that have a folder with state, and no file any more."""
+    folders = {path.name for path in streams.iterdir() if path.is_dir()} if streams.is_dir() else set()
+    return sorted(folders - {*list_stream_names()})
 
 
 def find_stream_error(name: str) -> DefinitionError | None:

@@ -22,7 +22,7 @@ from penstock.platform.control.removal import remove_stream_records
 from penstock.platform.errors import RemovalError, UnknownStreamError
 from penstock.platform.services.dependents import list_dependents
 from penstock.platform.services.removal import RemovalPlan, RemovedItem, describe_table, remove_table
-from penstock.platform.services.stream_catalog import list_stream_names
+from penstock.platform.services.stream_catalog import list_stream_names, list_streams_without_file
 from penstock.platform.services.stream_hold import acquire_fence
 from penstock.platform.services.stream_lifecycle import has_live_lease
 from penstock.platform.services.table_claims import load_last_plan
@@ -43,10 +43,8 @@ class StreamDrop:
 
 def list_known_streams(settings: Settings, store: "ControlStore") -> tuple[str, ...]:
     """List every stream that has a file, state or records, the ones with a file first."""
-    known = list_stream_names()
-    streams = settings.home / "streams"
-    folders = {path.name for path in streams.iterdir() if path.is_dir()} if streams.is_dir() else set()
-    return (*known, *sorted((folders | {*store.read_desired_states()}) - {*known}))
+    known, without_file = list_stream_names(), list_streams_without_file(settings.home / "streams")
+    return (*known, *sorted({*without_file, *store.read_desired_states()} - {*known}))
 
 
 def plan_stream_drop(settings: Settings, store: "ControlStore", request: StreamDrop) -> RemovalPlan:

@@ -19,17 +19,24 @@ RETRYABLE_STATES = (StreamState.RETRYING, StreamState.FAILED)
 
 @dataclass(frozen=True)
 class StreamCommand:
-    """A lifecycle command: the desired state, and whether the stream restarts."""
+    """A lifecycle command: the desired state, whether the stream restarts, and whether a host reads its file."""
 
     desired: DesiredRunState
     description: str
     is_restart: bool = False
+    reads_file: bool = False
+
+    @property
+    def stops(self) -> bool:
+        """Whether the command stops a stream, which needs no file."""
+        return self.desired in (DesiredRunState.DRAINED, DesiredRunState.STOPPED)
 
 
 STREAM_COMMANDS: Mapping[str, StreamCommand] = {
     "start": StreamCommand(
         DesiredRunState.RUNNING,
         "Start a stream. A running stream is not affected; a failed one is retried.",
+        reads_file=True,
     ),
     "drain": StreamCommand(
         DesiredRunState.DRAINED, "Finish the current batch of a stream, commit it, and stop the stream."
@@ -49,6 +56,7 @@ STREAM_COMMANDS: Mapping[str, StreamCommand] = {
         DesiredRunState.RUNNING,
         "Drain a stream and start it again with its freshly loaded pipeline.",
         is_restart=True,
+        reads_file=True,
     ),
 }
 
@@ -76,7 +84,7 @@ def request_state(
     A stream that cannot run is not asked to: raises the DefinitionError of its file, and it stays as it is.
     """
     check_stream_exists(stream, known_streams)
-    if stream_command.desired is DesiredRunState.RUNNING:
+    if stream_command.reads_file:
         refuse_invalid_definition(stream)
     health, lease, requested_at_ms = store.read_health(stream), store.read_lease(stream), now_ms()
     # Stopping always makes a new revision, so that a replay that holds the stream does not restart it afterwards.
@@ -85,11 +93,7 @@ def request_state(
         and health is not None
         and health.state in RETRYABLE_STATES
     )
-    starts_anew = (
-        stream_command.is_restart
-        or is_retry
-        or stream_command.desired in (DesiredRunState.DRAINED, DesiredRunState.STOPPED)
-    )
+    starts_anew = stream_command.is_restart or is_retry or stream_command.stops
     desired_state = store.set_desired_state(
         stream, stream_command.desired, requested_at_ms, restart=starts_anew
     )

@@ -119,9 +119,7 @@ def _request_states(streams: tuple[str, ...], command_name: str, timeout_s: floa
     )
 
     settings, stream_command = current_settings(), STREAM_COMMANDS[command_name]
-    known_streams = _list_known_streams(
-        settings, streams, is_stopping=stream_command in (STREAM_COMMANDS["drain"], STREAM_COMMANDS["stop"])
-    )
+    known_streams = _list_known_streams(settings, streams, is_stopping=stream_command.stops)
     for stream in streams:
         check_stream_exists(stream, known_streams)
     with use_control_store(settings) as store:

@@ -21,7 +21,7 @@ from dagster import (
 from penstock.core.progress import ProgressReporter
 from penstock.engine.upgrade.upgrade_class import UpgradeClass
 from penstock.platform.definitions.asset_keys import SPARK_POOL
-from penstock.platform.definitions.config_job import build_config_job
+from penstock.platform.definitions.config_job import build_config_job, build_name_field
 from penstock.platform.definitions.context import DefinitionsContext
 from penstock.platform.services.replay import ReplayRequest, ReplayResult, replay_stream
 from penstock.platform.services.upgrades import UpgradePlan, UpgradeRequest, upgrade_stream
@@ -146,4 +146,4 @@ def build_upgrade_job(
 
 
 def _pipeline_field(pipelines: Sequence[str]) -> Field:
-    return Field(Enum("PipelineName", [EnumValue(name) for name in pipelines]), description="pipeline")
+    return build_name_field("pipeline", pipelines)

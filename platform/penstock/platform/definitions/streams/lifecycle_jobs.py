@@ -2,19 +2,23 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from dagster import Enum, EnumValue, Field, Float, JobDefinition, OpExecutionContext
+from dagster import Field, Float, JobDefinition, OpExecutionContext
 
 from penstock.platform.control import ControlStore
-from penstock.platform.definitions.config_job import build_config_job
+from penstock.platform.definitions.config_job import build_config_job, build_name_field
 from penstock.platform.services.stream_lifecycle import STREAM_COMMANDS, request_state, wait_for_state
 
 
 def build_lifecycle_jobs(
-    streams: Sequence[str], open_store: Callable[[], ControlStore]
+    streams: Sequence[str], open_store: Callable[[], ControlStore], removed_streams: Sequence[str] = ()
 ) -> Iterator[JobDefinition]:
-    """Yield one job for each command: stream_start, stream_drain, and so on."""
-    for command_name in STREAM_COMMANDS:
-        yield _build_job(command_name, streams, open_store)
+    """Yield one job for each command: stream_start, stream_drain, and so on.
+
+    The jobs that stop a stream also know streams whose file was removed.
+    """
+    for command_name, stream_command in STREAM_COMMANDS.items():
+        names = [*streams, *removed_streams] if stream_command.stops else streams
+        yield _build_job(command_name, names, open_store)
 
 
 def _build_job(
@@ -22,7 +26,7 @@ def _build_job(
 ) -> JobDefinition:
     stream_command = STREAM_COMMANDS[command_name]
     schema = {
-        "stream": Field(Enum("StreamName", [EnumValue(name) for name in streams]), description="stream"),
+        "stream": build_name_field("stream", streams),
         "wait_seconds": Field(
             Float, default_value=60.0, description="seconds to wait for the state; 0 does not wait"
         ),
