@@ -60,7 +60,8 @@ class UserTraceback:
             lines += [f"    {frame.source}"] if frame.source else []
         lines.append(self.error)
         if hidden_count := self.hidden_frame_count + max(len(self.frames) - MAX_SHOWN_FRAMES, 0):
-            lines.append(f"({hidden_count} frames of libraries and of the engine are hidden)")
+            frames = "1 frame" if hidden_count == 1 else f"{hidden_count} frames"
+            lines.append(f"({frames} of libraries and of the engine hidden)")
         return "\n".join(lines)
 
 

@@ -113,6 +113,22 @@ SELECT *, 1 AS select, amount AS `from` FROM input
 SELECT *, from_utc_timestamp(ordered_at, unit) AS t, hour(ordered_at) AS h, dayofweek(day) AS w FROM input
 SELECT *, date_format(ordered_at, 'yyyy') AS y, months_between(ordered_at, ordered_at) AS m FROM input
 SELECT *, datediff(HOUR, ordered_at, ordered_at) AS m, dateadd(day, 1, day) AS dd FROM input
+SELECT address.*, _topic FROM input
+SELECT i.address.*, i.country FROM input i
+SELECT *, col FROM input LATERAL VIEW explode(tags) v
+SELECT *, a.sku AS z FROM input LATERAL VIEW OUTER explode(lines) t AS a
+SELECT a.* FROM input LATERAL VIEW explode(lines) t AS a
+SELECT a FROM input, (VALUES (1)) AS t(a)
+SELECT *, g FROM input, range(5) AS r(g)
+SELECT id FROM range(5)
+SELECT country, sum(amount) AS s FROM input GROUP BY country HAVING s > 1
+SELECT *, count(*) OVER w AS n FROM input WINDOW w AS (PARTITION BY country)
+SELECT *, (SELECT max(amount) FROM input) AS m FROM input
+SELECT *, `a b`.city AS c FROM (SELECT *, address AS `a b` FROM input)
+SELECT *, attributes.anything AS z FROM input
+SELECT *, json_tuple(unit, 'a', 'b') AS (x, y) FROM input
+SELECT *, transform(lines, (l, i) -> l.qty + i) AS t FROM input
+SELECT *, unit AS u, u AS v, struct(u, v) AS s, s.u AS w FROM input
 SELECT *, any_value(amount) OVER (ORDER BY ordered_at ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS a FROM input
 """.strip().splitlines()
 

@@ -1,12 +1,15 @@
 """User functions that cannot work are refused when the pipeline is defined."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, TypedDict
 
+import pyarrow as pa
 import pytest
 
 from penstock.engine.errors import DefinitionError
-from penstock.stream import Pipeline, count, fixed, read
+from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow
+from penstock.stream import Pipeline, combine, count, fixed, read
 
 RETURNS = {"device": "STRING", "fahrenheit": "DOUBLE"}
 
@@ -128,3 +131,46 @@ def test_a_function_over_tables_takes_one_argument_and_returns_a_table(keyword: 
     for function, message in ((without_arguments, "passes 1 argument"), (returns_nothing, "returns None")):
         with pytest.raises(DefinitionError, match=message):
             count_after(getattr(read("sensors"), keyword)(function)).to_plan("counts")
+
+
+@dataclass
+class Seen:
+    number: int = 0
+
+
+def without_context() -> KeyUpdate[Seen]:
+    return KeyUpdate(None)
+
+
+def returns_rows(context: KeyContext[Seen]) -> list[OutputRow]:
+    return []
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (without_context, "stateful: without_context .* takes \\(\\), and stateful passes 1 argument"),
+        (returns_rows, "stateful: returns_rows .* returns list.* Return a KeyUpdate"),
+    ],
+)
+def test_a_stateful_function_that_cannot_work_is_refused(function: Callable[..., Any], message: str) -> None:
+    with pytest.raises(DefinitionError, match=message):
+        read("sensors").key("device").stateful(function, state=Seen, returns={"n": "INT"})
+
+
+class AddsWithoutGroups:
+    partial_type = result_type = pa.int64()
+    can_subtract = False
+
+    def add(self, values: pa.Table) -> pa.Array: ...
+
+    def merge(self, partials: pa.Array, groups: Any, count: int) -> pa.Array: ...
+
+    def subtract(self, partials: pa.Array, gone: pa.Array) -> pa.Array: ...
+
+    def result(self, partials: pa.Array) -> pa.Array: ...
+
+
+def test_a_combiner_with_other_arguments_is_refused() -> None:
+    with pytest.raises(DefinitionError, match=r"combine\.add: add .* passes 3 arguments"):
+        combine(AddsWithoutGroups(), "temperature")  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ import duckdb
 import pytest
 from tests.platform.whole.changing_pipeline import FIRST_DEVICES, NAME, write_pipeline
 from tests.platform.whole.expected_windows import SETTLE_TIMEOUT_S, parse_readings, wait_for_windows
+from tests.platform.whole.failing_pipelines import BUGGY, write_failing_pipelines
 from tests.platform.whole.scratch_stack import ScratchStack, poll_until
 
 from penstock.engine.batch.stream_claim import make_stream_claim
@@ -137,6 +138,44 @@ def test_a_second_pipeline_cannot_write_the_table_of_the_first(
     running.run_checked("stream", "stop", "clash")
     running.run_checked("stream", "drop", "clash", "--yes", "clash")
     assert running.state("clash") == ""
+
+
+def test_a_stream_that_spark_refuses_fails_within_seconds_in_one_line(
+    running: ScratchStack, catalog: Path
+) -> None:
+    write_failing_pipelines(catalog)
+    started = time.monotonic()
+    result = running.run("stream", "start", "unknown_function")
+    assert time.monotonic() - started < 45, "it waits for the failure, and not for its 60 s"
+    assert result.returncode == 1
+    assert "sql: there is no function 'uper' (line 1, column 11 of the query)." in result.stderr
+    for text in (
+        result.stderr,
+        running.run("status").stdout,
+        running.run("status", "unknown_function").stdout,
+    ):
+        assert not any(internal in text for internal in ("Project", "SubqueryAlias", "SQLSTATE", "#"))
+    running.run_checked("stream", "stop", "unknown_function")
+
+
+def test_a_bug_in_a_function_is_shown_with_its_line_and_traceback(
+    running: ScratchStack, catalog: Path
+) -> None:
+    running.run("stream", "start", "buggy", "--wait", "0")
+    poll_until(lambda: running.state("buggy") == "failed", 120, "the stream to fail")
+    (stream_status,) = (entry for entry in running.status()["streams"] if entry["stream"] == "buggy")
+    reason = stream_status["health"]["reason"]
+    line = next(n for n, text in enumerate(BUGGY.splitlines(), start=1) if text.endswith("/ 0"))
+    location = f"{catalog / 'buggy.py'}:{line}"
+    assert reason.startswith(
+        f"map convert ({location}): ZeroDivisionError: float division by zero, at sensors/"
+    )
+    page = running.run("status", "buggy").stdout
+    logs = running.run("logs", "host", "--stream", "buggy", "--level", "error", "--since", "10m").stdout
+    for text in (page, logs):
+        assert f"{location}, in divide" in text
+        assert "scala" not in text
+    running.run_checked("stream", "stop", "buggy")
 
 
 def test_the_table_equals_the_results_of_the_topic(running: ScratchStack) -> None:

@@ -16,6 +16,7 @@ from penstock.engine.aggregates.list_columns import ListEntry
 from penstock.engine.aggregates.multiset import build_multiset
 from penstock.engine.columnar import to_python_values
 from penstock.engine.definition.argument_checks import require
+from penstock.engine.definition.function_signature import require_combiner_methods
 from penstock.engine.definition.phrases import join_phrases
 from penstock.engine.definition.user_functions import Combiner, CombinerRef, combiner_ref
 from penstock.engine.errors import DefinitionError
@@ -32,6 +33,8 @@ class Custom(Aggregate):
 
     def __post_init__(self) -> None:
         require(len(self.fields) > 0, "aggregate.custom.fields", "none", "Name the fields that it combines")
+        if self.combiner.combiner is not None:
+            require_combiner_methods(self.combiner.combiner)
 
     @property
     def used_fields(self) -> tuple[str, ...]:

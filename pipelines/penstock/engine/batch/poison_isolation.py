@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 LARGE_BATCH_FACTOR = 20
 """A batch is large when it has this many times more records than may be quarantined."""
-LARGE_BATCH_SAMPLE = 5
+LARGE_BATCH_SAMPLE = 3
 """How many records of a large batch are tried before the search: if each fails, so does nearly every record."""
 
 

@@ -12,6 +12,14 @@ from typing import Any
 from penstock.engine.errors import DefinitionError
 
 SCALARS = (type(None), bool, int, float, str, bytes)
+CONTAINERS = (list, tuple, set, frozenset)
+COMBINER_METHODS = {
+    "add": ("values", "groups", "count"),
+    "merge": ("partials", "groups", "count"),
+    "subtract": ("partials", "gone"),
+    "result": ("partials",),
+}
+"""The methods of a combiner with their arguments."""
 
 
 def require_callable_with(field: str, function: Callable[..., Any], *arguments: str) -> None:
@@ -31,6 +39,12 @@ def require_callable_with(field: str, function: Callable[..., Any], *arguments: 
         problem = f"{describe_function(function)} takes {parameters}, and {field} passes {count}"
         fix = f"Write a function of ({', '.join(arguments)}); functools.partial or defaults set other parameters"
         raise DefinitionError(field, problem, fix) from None
+
+
+def require_combiner_methods(combiner: object) -> None:
+    """Refuse a combiner whose methods take other arguments than the engine passes."""
+    for name, arguments in COMBINER_METHODS.items():
+        require_callable_with(f"combine.{name}", getattr(combiner, name), *arguments)
 
 
 def require_result_type(

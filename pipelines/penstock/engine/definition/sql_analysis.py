@@ -109,7 +109,9 @@ def _find_unknown_columns(
     for scope in traverse_scope(query):
         if not isinstance(scope.expression, exp.Select) or scope.is_correlated_subquery or scope.pivots:
             continue
-        known_names = tuple(_list_known_columns(scope, columns))
+        known_names = _list_known_columns(scope, columns)
+        if known_names is None:
+            continue
         known_lower_names = {known.lower() for known in known_names}
         # `a.b` may be a field of the struct `a`, which an earlier item of the list defines.
         aliases = {expression.alias_or_name.lower() for expression in scope.expression.selects}
@@ -118,22 +120,28 @@ def _find_unknown_columns(
             is_explained = (
                 not name or name.startswith("_") or name.lower() in CONSTANT_NAMES | known_lower_names
             )
-            is_field = column.table in aliases or (
-                column.table in scope.sources and not isinstance(scope.sources[column.table], exp.Table)
-            )
-            if not is_explained and not is_field:
+            is_field = column.table in aliases or isinstance(scope.sources.get(column.table), Scope)
+            if not is_explained and not is_field and not isinstance(column.this, exp.Star):
                 spelling = _slice_text(column.this, text) or name
                 yield UnknownName("column", spelling, known_names, *_position_of(column.this))
     yield from _find_unknown_fields(query, columns)
 
 
-def _list_known_columns(scope: Scope, columns: Mapping[str, str | None]) -> Iterator[str]:
-    """Yield the columns of the tables of a query: those of `input`, or the results of a subquery."""
+def _list_known_columns(scope: Scope, columns: Mapping[str, str | None]) -> tuple[str, ...] | None:
+    """Return the columns of the tables of a query; None if one is unknown, as is a file that the query reads."""
+    known_names: list[str] = []
     for source in scope.sources.values():
         if isinstance(source, exp.Table):
-            yield from columns
+            if source.name.lower() != INPUT_VIEW or source.args.get("pivots"):
+                return None
+            known_names += columns
         elif isinstance(source.expression, exp.Query):
-            yield from (select.alias_or_name for select in source.expression.selects)
+            known_names += [select.alias_or_name for select in source.expression.selects]
+        elif isinstance(source.expression, exp.UDTF) and source.expression.alias_column_names:
+            known_names += source.expression.alias_column_names
+        else:
+            return None
+    return None if "*" in known_names else tuple(known_names)
 
 
 def _find_unknown_fields(query: exp.Expr, columns: Mapping[str, str | None]) -> Iterator[UnknownName]:
@@ -143,7 +151,8 @@ def _find_unknown_fields(query: exp.Expr, columns: Mapping[str, str | None]) -> 
         if isinstance(dot.this, exp.Column) and dot.this.table == INPUT_VIEW:
             fields = _list_struct_fields(types.get(dot.this.name.lower()))
             name = dot.expression.name
-            if fields and name and name.lower() not in {field.lower() for field in fields}:
+            is_star = isinstance(dot.expression, exp.Star)
+            if fields and name and not is_star and name.lower() not in {field.lower() for field in fields}:
                 yield UnknownName("field", name, fields, *_position_of(dot.expression))
 
 
@@ -159,8 +168,8 @@ def _read_result_columns(
     query: exp.Expr, columns: Mapping[str, str | None], text: str
 ) -> Mapping[str, str | None] | None:
     """Return the columns of the result; None if a name is not written in the query."""
-    if not isinstance(query, exp.Select):
-        return None
+    if not isinstance(query, exp.Select) or query.find(exp.Lateral) is not None:
+        return None  # sqlglot adds the fields of structs to the columns of a lateral view
     spelling = {**{name.lower(): name for name in columns}, **_collect_spellings(query, text)}
     root_scope = traverse_scope(query)[-1]
     input_types = {
@@ -172,7 +181,7 @@ def _read_result_columns(
     for expression in query.selects:
         if isinstance(expression, exp.Aliases):
             result |= dict.fromkeys(_slice_text(alias, text) or alias.name for alias in expression.aliases)
-        elif isinstance(expression, exp.Star) or not _is_named(expression):
+        elif not _is_named(expression):
             return None
         else:
             value = expression.unalias()
@@ -193,7 +202,8 @@ def _read_result_columns(
 
 def _is_named(expression: exp.Expr) -> bool:
     """Whether the query names the column. sqlglot calls others `_col_1`, and Spark names them after their text."""
-    return bool(expression.alias_or_name) and not expression.alias_or_name.startswith("_col_")
+    name = expression.alias_or_name
+    return name not in ("", "*") and not name.startswith("_col_")
 
 
 def _collect_spellings(query: exp.Expr, text: str) -> Mapping[str, str]:

@@ -12,6 +12,12 @@ from penstock.engine.definition.argument_checks import (
     require_positive,
     require_type,
 )
+from penstock.engine.definition.function_signature import (
+    CONTAINERS,
+    SCALARS,
+    require_callable_with,
+    require_result_type,
+)
 from penstock.engine.definition.phrases import format_duration
 from penstock.engine.definition.stored_fields import OMITTED_AT_DEFAULT
 from penstock.engine.definition.user_functions import (
@@ -114,6 +120,12 @@ class StatefulFunction(Window):
         for name in ("vectorized", "clock"):
             require_type(getattr(self, name), bool, f"stateful.{name}", "Write true or false")
         self._check_order()
+        if self.function.function is not None:
+            update = "KeyBatchUpdate" if self.vectorized else "KeyUpdate"
+            require_callable_with("stateful", self.function.function, "context")
+            require_result_type(
+                "stateful", self.function.function, (*SCALARS, *CONTAINERS, dict), f"Return a {update}"
+            )
         if self.state.state_class is not None:
             (state_columns if self.vectorized else check_state_class)(self.state.state_class)
         names = [output.name for output in self.outputs]

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.engine.definition.argument_checks import require, require_known_name
 from penstock.engine.definition.function_signature import (
+    CONTAINERS,
     SCALARS,
     describe_function,
     read_annotations,
@@ -18,8 +19,6 @@ from penstock.engine.definition.record_keys import find_record_keys, is_generato
 from penstock.engine.definition.sql_type_names import base_type
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan.sources import Column
-
-CONTAINERS = (list, tuple, set, frozenset)
 
 SQL_TYPES_BY_PYTHON_TYPE: Mapping[type, tuple[str, ...]] = {
     bool: ("BOOLEAN",),

@@ -87,6 +87,8 @@ def build_session_settings(config: SparkSessionConfig) -> dict[str, str]:
         "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
         # Hadoop sets the permissions of files itself, by its own umask.
         "spark.hadoop.fs.permissions.umask-mode": f"{read_umask():03o}",
+        # The short form of a traceback leaves out the cause of an error, which has the frames of user code.
+        "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
         # Hadoop's own local file system starts a process for each change of permissions.
         "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
         "spark.sql.streaming.checkpointFileManagerClass": (

@@ -8,6 +8,7 @@ import click
 from penstock.core.errors import PenstockError
 from penstock.core.file_access import set_file_access
 from penstock.platform.cli.command_discovery import DiscoveredGroup
+from penstock.platform.cli.failure_report import describe_failure
 from penstock.platform.cli.output import format_examples
 
 EXIT_OK, EXIT_USAGE = 0, 2
@@ -41,9 +42,10 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = EXIT_OK
     except Exception as error:
-        if not isinstance(error, PenstockError):
+        message = describe_failure(error)
+        if message is None:
             raise
-        code = _print_error(str(error), error.exit_code)
+        code = _print_error(message, error.exit_code if isinstance(error, PenstockError) else 1)
     sys.exit(code or EXIT_OK)
 
 

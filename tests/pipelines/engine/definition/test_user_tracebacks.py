@@ -77,7 +77,7 @@ def test_the_text_of_spark_gives_the_frames_of_user_files_of_the_first_error() -
         "  tests/pipelines/engine/definition/test_user_tracebacks.py:9, in rate",
         '    return row["amount"] / row["zero"]',
         "ZeroDivisionError: division by zero",
-        "(1 frames of libraries and of the engine are hidden)",
+        "(1 frame of libraries and of the engine hidden)",
     ]
 
 

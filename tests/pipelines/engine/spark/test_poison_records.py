@@ -1,5 +1,6 @@
 """A record on which user code fails is quarantined; tables match DuckDB without it."""
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,9 +25,11 @@ from penstock.engine.aggregates.aggregate_output import AggregateOutput
 from penstock.engine.aggregates.custom import Custom
 from penstock.engine.aggregates.sum import Sum
 from penstock.engine.definition.user_functions import combiner_ref, function_ref
-from penstock.engine.errors import SumOverflowError
+from penstock.engine.errors import PoisonLimitError, SumOverflowError
+from penstock.engine.host.error_report import describe_user_traceback
+from penstock.engine.plan.sources import Column
 from penstock.engine.plan.stages import Plan
-from penstock.engine.plan.steps import ApplyStep, SqlStep
+from penstock.engine.plan.steps import ApplyStep, RowFunctionStep, SqlStep
 from penstock.infra.local_broker import LocalBroker
 from penstock.stream import fixed
 
@@ -47,6 +50,14 @@ def fail_on_poison(frame: "DataFrame") -> "DataFrame":
         return temperature
 
     return frame.withColumn("temperature", udf(raise_on_poison, "double")("temperature"))
+
+
+def divide_row(row: dict[str, Any]) -> dict[str, Any]:
+    return {"device": row["device"], "temperature": divide(row["temperature"])}
+
+
+def divide(temperature: float) -> float:
+    return temperature / 0
 
 
 FAILING_SQL = f"""
@@ -156,9 +167,33 @@ def test_more_poison_records_than_the_limit_stop_the_stream(
     runner = PoisonTolerantRunner(plan, spark, broker, tmp_path)
     poison = {"device": "d1", "at": 5_000, "temperature": POISON}
     send(broker, topic, [*make_readings(20, seed=2), poison, poison])
-    with pytest.raises(Exception, match=r"User code fails on more than 1 records, the last in batch 0"):
+    with pytest.raises(
+        Exception, match=r"User code fails on more than 1 records, the last in batch 0"
+    ) as raised:
         runner.run_until_read(22)
     assert runner.progress.outcomes == []
+    assert re.match(
+        r"raise_on_poison \(\S*test_poison_records.py:\d+\): ValueError: no such", str(raised.value)
+    )
+    assert "test_poison_records.py" in describe_user_traceback(raised.value)
+
+
+def test_the_traceback_of_a_failing_row_function_has_the_frames_of_user_code(
+    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
+) -> None:
+    step = RowFunctionStep(
+        function_ref(divide_row), (Column("device", "STRING"), Column("temperature", "DOUBLE"))
+    )
+    runner = PoisonTolerantRunner(
+        with_steps(step)(build_plan(topic, fixed("10 seconds"))), spark, broker, tmp_path
+    )
+    send(broker, topic, make_readings(5, seed=2))
+    with pytest.raises(
+        PoisonLimitError, match=r"^map divide_row \(.*ZeroDivisionError: .*, at poisoned\w+/0 "
+    ) as raised:
+        runner.run_until_read(5)
+    frames = [line for line in describe_user_traceback(raised.value).splitlines() if ", in " in line]
+    assert [line.rpartition(" ")[2] for line in frames] == ["divide_row", "divide"]
 
 
 def test_a_sum_overflow_stops_only_its_stream(
