@@ -131,6 +131,7 @@ def test_after_every_command_tables_and_ledger_are_exact(running: ScratchStack) 
 def test_a_replay_replaces_the_tables_while_records_flow(running: ScratchStack, start: str) -> None:
     """Replays from an offset and from a time are in test_definition_changes.py."""
     output = running.run_checked("stream", "replay", "sensor_minute", "--from", start, seconds=180)
+    assert re.search(r"^[\d,]+ records in [\d.]+ s, estimated \d+ \w+ to \d+ \w+ from ", output, re.MULTILINE)
     after = int(output.split("the stream resumes after batch ")[1])
     poll_until(lambda: running.batch() > after and running.state() == "running", 60, "the stream to resume")
     assert "no changes" in running.run_checked("stream", "plan-upgrade", "sensor_minute")

@@ -22,7 +22,7 @@ def render_rows(table_rows: "TableRows", query: "RowQuery", width: int | None) -
     Columns that the query asks for are all there, however wide the table becomes.
     """
     if not table_rows.rows:
-        return ["the table has no such rows yet"]
+        return ["no row of the table meets the condition" if query.where else "the table has no rows yet"]
     columns = [
         TableColumn(name, _is_number(table_rows, index), _rank(name, index))
         for index, name in enumerate(table_rows.columns)

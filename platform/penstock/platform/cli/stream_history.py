@@ -84,8 +84,8 @@ def replay(
         return
     print_table(list(result.accounts), [list(result.accounts.values())])
     after_text = "" if result.batch is None else f"; the stream resumes after batch {result.batch}"
-    click.echo(f"results: {result.tables}{after_text}")
     click.echo(_describe_duration(result))
+    click.echo(f"results: {result.tables}{after_text}")
 
 
 def _describe_duration(result: "ReplayResult") -> str:
