@@ -6,10 +6,9 @@ import pyarrow as pa
 
 from penstock.engine.aggregates.aggregate_context import AggregateContext
 from penstock.engine.definition.argument_checks import require
+from penstock.engine.definition.sql_arrow_types import MAX_DECIMAL_DIGITS
 from penstock.engine.definition.sql_type_names import base_type
 from penstock.engine.errors import DefinitionError
-
-MAX_DECIMAL_DIGITS = 38
 
 
 def refuse_column_types(

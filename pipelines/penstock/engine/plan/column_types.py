@@ -4,11 +4,14 @@ from collections.abc import Iterable, Mapping
 
 from penstock.engine.definition.argument_checks import require
 from penstock.engine.definition.predicates import Predicate, iter_comparisons
+from penstock.engine.definition.sql_arrow_types import find_arrow_type
 from penstock.engine.definition.sql_type_names import NON_ADDITIVE_TYPES, base_type
 from penstock.engine.plan.sources import Column
 
-DECLARABLE_TYPES = ("STRING", "BOOLEAN", "INT", "BIGINT", "FLOAT", "DOUBLE", "BINARY")
-"""The types that a declared column may have. Arrays of these types are allowed as well."""
+DECLARABLE_TYPES = (
+    "STRING", "BOOLEAN", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(12, 2)", "DATE", "BINARY",
+)  # fmt: skip
+"""The types that a declared column may have, with any digits of a decimal, and in arrays."""
 
 _NUMBER_TYPES = ("TINYINT", "SMALLINT", "INT", "INTEGER", "BIGINT", "LONG", "FLOAT", "DOUBLE", "DECIMAL")
 COMPARABLE_CLASSES: Mapping[str, tuple[type, ...]] = {
@@ -36,6 +39,8 @@ def is_declarable_type(type_name: str) -> bool:
     type_name = type_name.strip().upper()
     if type_name.startswith("ARRAY<") and type_name.endswith(">"):
         return is_declarable_type(type_name[6:-1])
+    if base_type(type_name) == "DECIMAL":
+        return find_arrow_type(type_name) is not None
     return type_name in DECLARABLE_TYPES
 
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from penstock.engine.aggregates import AggregateContext
 from penstock.engine.aggregates.aggregate import Aggregate
+from penstock.engine.definition.sql_arrow_types import find_arrow_type
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.columns import WINDOW_BOUND_COLUMNS
@@ -18,7 +19,7 @@ from penstock.engine.plan.steps import LookupStep, RowFunctionStep, SelectStep, 
 from penstock.engine.tables.latest_table import PANE_ONLY_COLUMNS
 from penstock.engine.windows.order_window import OrderWindow
 from penstock.platform.lineage.column_origins import ColumnOrigin, TopicField, trace_column_origins
-from penstock.platform.lineage.sql_types import to_arrow_type, to_sql_type
+from penstock.platform.lineage.sql_types import to_sql_type
 
 PANE_COLUMNS = (
     ("window_start", "timestamp", "start of the window (inclusive)"),
@@ -206,7 +207,7 @@ def _aggregate_type(aggregate: Aggregate, types: Mapping[str, str]) -> str:
     A field without a known type counts as a number where a text is not allowed.
     """
     fields = aggregate.used_fields
-    known_types = {name: to_arrow_type(types[name]) for name in fields if name in types}
+    known_types = {name: find_arrow_type(types[name]) for name in fields if name in types}
     for unknown_type in (pa.string(), pa.float64()):
         field_types = {name: known_types.get(name) or unknown_type for name in fields}
         with suppress(DefinitionError):

@@ -7,8 +7,10 @@ import pyarrow as pa
 
 from penstock.engine.aggregates import Accumulator
 from penstock.engine.columnar import StateColumn
+from penstock.engine.definition.sql_arrow_types import find_arrow_type
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan.changelog import ChangelogWindows
+from penstock.engine.plan.column_types import DECLARABLE_TYPES
 from penstock.engine.plan.stateful_function import StatefulFunction, state_columns
 from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS
 
@@ -37,29 +39,14 @@ WAITING_TIMERS_TYPE = pa.list_(
     pa.struct([pa.field("at", pa.int64()), pa.field("clock", pa.string()), pa.field("name", pa.string())])
 )
 
-SPARK_TO_ARROW_TYPES = {
-    "STRING": pa.string(),
-    "BOOLEAN": pa.bool_(),
-    "INT": pa.int32(),
-    "BIGINT": pa.int64(),
-    "FLOAT": pa.float32(),
-    "DOUBLE": pa.float64(),
-    "BINARY": pa.binary(),
-}
-
 
 def to_arrow_type(type_name: str, field: str) -> pa.DataType:
     """Return the Arrow type for a Spark type name. Raise DefinitionError for an unknown name."""
-    normalized = type_name.strip().upper()
-    if normalized.startswith("ARRAY<") and normalized.endswith(">"):
-        return pa.list_(to_arrow_type(normalized[6:-1], field))
-    if normalized not in SPARK_TO_ARROW_TYPES:
-        raise DefinitionError(
-            field,
-            f"unknown type {type_name!r}",
-            f"Use one of: {', '.join(SPARK_TO_ARROW_TYPES)}, or ARRAY<one of them>",
-        )
-    return SPARK_TO_ARROW_TYPES[normalized]
+    arrow_type = find_arrow_type(type_name)
+    if arrow_type is None:
+        fix = f"Use one of: {', '.join(DECLARABLE_TYPES)}, or ARRAY<one of them>"
+        raise DefinitionError(field, f"unknown type {type_name!r}", fix)
+    return arrow_type
 
 
 def list_stateful_columns(window: StatefulFunction, record_fields: Iterable[pa.Field]) -> list[StateColumn]:
