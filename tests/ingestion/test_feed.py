@@ -10,8 +10,10 @@ from threading import Event
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AdminClient
 from tests.ingestion.topic_reading import parse_ids, read_topic
 
+from penstock.core.waiting import wait_until
 from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.contracts import Contract, TopicLayout, load_contract
 from penstock.ingestion.errors import DeliveryError, LedgerError, TopicAdminError
@@ -251,3 +253,48 @@ def test_a_missing_topic_is_reported_before_anything_is_sent(broker: LocalBroker
     with pytest.raises(TopicAdminError, match="penstock topics apply"):
         run_feed(broker, contract, ListSource([VALID_RECORD % (1, 1)]), tmp_path / "feed")
     assert read_ledger_state(tmp_path / "feed").pending_intents == []
+
+
+def recreate_topic(broker: LocalBroker, contract: Contract) -> None:
+    """Delete a topic and create it again; the broker refuses that until the deletion is done."""
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin.delete_topics([contract.topic])[contract.topic].result(30)
+    wait_until(lambda: contract.topic not in admin.list_topics(timeout=10).topics, 30, "the deletion")
+    ensure_topics(broker.bootstrap, [contract])
+
+
+def test_a_topic_that_was_created_again_gets_every_record_again(broker: LocalBroker, tmp_path: Path):
+    contract = create_topic(broker, "again")
+    values = [VALID_RECORD % (n, n % 5) for n in range(2_000)]
+    assert (
+        run_feed(broker, contract, ListSource(values), tmp_path / "feed", until=1_000).acknowledged_records
+        == 1_000
+    )
+    recreate_topic(broker, contract)
+    assert run_feed(broker, contract, ListSource(values), tmp_path / "feed").acknowledged_records == 2_000
+    assert sorted(record.value for record in read_topic(broker.bootstrap, "again")) == sorted(values)
+    (aside,) = tmp_path.glob("feed~*")
+    assert read_ledger_state(aside).acknowledged_until == 1_000
+
+
+def test_a_feed_that_cannot_start_over_refuses_another_topic(broker: LocalBroker, tmp_path: Path):
+    contract = create_topic(broker, "refused")
+    values = [VALID_RECORD % (n, n % 5) for n in range(100)]
+    run_feed(broker, contract, ListSource(values), tmp_path / "feed", until=50)
+    recreate_topic(broker, contract)
+    feed = Feed(
+        ListSource(values), contract, broker.bootstrap, tmp_path / "feed", next_tick, on_new_topic="refuse"
+    )
+    with pytest.raises(LedgerError, match="it was created again, or it is in another cluster"):
+        feed.run(Event())
+    assert read_topic(broker.bootstrap, "refused") == []
+
+
+def test_a_producer_resumes_in_each_cluster_where_it_stopped(
+    broker: LocalBroker, own_broker: LocalBroker, tmp_path: Path
+):
+    values = [VALID_RECORD % (n, n % 5) for n in range(1_000)]
+    for cluster, until in ((broker, 400), (own_broker, 300), (broker, 1_000), (own_broker, 1_000)):
+        run_feed(cluster, create_topic(cluster, "both"), ListSource(values), tmp_path / "feed", until=until)
+    for cluster in (broker, own_broker):
+        assert sorted(record.value for record in read_topic(cluster.bootstrap, "both")) == sorted(values)

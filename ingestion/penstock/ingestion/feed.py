@@ -15,6 +15,7 @@ from penstock.ingestion.producer import (
     BackpressureStatus,
     InFlightWindow,
     LedgeredProducer,
+    NewTopicPolicy,
     create_record_format,
 )
 from penstock.ingestion.producer.batch import SourceBatch
@@ -87,6 +88,7 @@ class Feed:
     in_flight_window: InFlightWindow | None = None
     client_settings: KafkaClientSettings = field(default_factory=dict)
     retention_ms: int | None = None
+    on_new_topic: NewTopicPolicy = "start_over"
 
     def run(
         self,
@@ -139,6 +141,7 @@ class _FeedRun:
             in_flight_window=feed.in_flight_window,
             on_wait=self._on_backpressure,
             client_settings=feed.client_settings,
+            on_new_topic=feed.on_new_topic,
         )
 
     def run(self) -> FeedSummary:

@@ -23,6 +23,8 @@ PipelineError
 ├── TableOwnedError        a table or topic belongs to another writer
 ├── PublishError           panes could not be published to a topic
 ├── ChangelogLatenessError  published panes do not fit the stream that reads them
+├── OtherTopicError        a topic was created again, or is in another cluster
+├── TopicUnavailableError  the topics of a stream cannot be looked up
 ├── ErasureError           a key cannot be erased
 ├── ReplayError            a stream cannot be replayed, or a replay was interrupted
 ├── BoundedInputError      the stored records of a bounded run do not exist, or are not as expected
@@ -197,6 +199,28 @@ class MissingStepsError(PipelineError):
         super().__init__(
             f"pipeline {plan}: it has steps over DataFrames, which the reference evaluator cannot run. "
             "Pass them as steps=, a function from one record's fields to any number of them"
+        )
+
+
+class OtherTopicError(PipelineError):
+    """A stream's topic is not the one that it read: it was created again, or it is in another cluster."""
+
+    def __init__(self, stream: str, topic: str, stored_id: str, current_id: str) -> None:
+        super().__init__(
+            f"stream {stream}: {topic} is another topic now (id {stored_id} before, {current_id} now): it was "
+            "created again, or it is in another cluster. Its offsets mean other records. Return to the former "
+            "cluster. Or drop the stream with its tables and start it again: "
+            f"`penstock stream drop {stream}`"
+        )
+
+
+class TopicUnavailableError(PipelineError):
+    """The topics of a stream cannot be looked up."""
+
+    def __init__(self, stream: str, topics: Sequence[str], reason: str) -> None:
+        super().__init__(
+            f"stream {stream}: {', '.join(topics)} cannot be looked up: {reason}. Check that the broker is up; "
+            "`penstock topics apply` creates missing topics"
         )
 
 

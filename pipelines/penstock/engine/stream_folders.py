@@ -13,9 +13,13 @@ _CURRENT_POINTER, _SWITCH_MARKER = "current", "switching"
 
 CHECKPOINT_FOLDER = "checkpoint"
 _WRITER_ID_FILE = "writer-id"
+TOPIC_IDS_FILE = "topics.json"
 ACCEPTED_SKEW_FILE = "accepted_future_skew"
 """Its existence lets the max future skew of the settings apply to a stream that ran without one."""
-STREAM_FOLDER_ENTRIES = ("journal", "state", CHECKPOINT_FOLDER, "ids", "plan.json", ACCEPTED_SKEW_FILE)
+STREAM_FOLDER_ENTRIES = (
+    *("journal", "state", CHECKPOINT_FOLDER, "ids", "plan.json"),
+    *(TOPIC_IDS_FILE, ACCEPTED_SKEW_FILE),
+)
 """The entries of a stream's folder, and of each replay's folder in it. A checkpoint's name ends in an epoch."""
 
 _RUN_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.=-]{0,99}")

@@ -8,9 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.core.kafka_topics import TopicIds
 from penstock.ingestion.ledger import DeliveryLedger, to_offset_runs
 from penstock.quality.audit.checks.archive_check import check_expired_gaps
-from penstock.quality.audit.delivery_claims import PartitionLimits, check_claims, read_acknowledged_runs
+from penstock.quality.audit.delivery_claims import (
+    PartitionLimits,
+    check_claims,
+    find_deleted_topics,
+    read_topic_claims,
+)
 from penstock.quality.audit.offset_runs import check_records_read, merge_runs
 
 OFFSETS = st.sets(st.integers(0, 60))
@@ -51,6 +57,34 @@ def test_a_missing_acknowledged_record_is_found_unless_expired(
         assert reported <= lost
 
 
+TOPIC_IDS = TopicIds("here", {"t": "new"})
+
+
+@pytest.mark.parametrize(
+    ("session_ids", "expected"),
+    [
+        (TopicIds("here", {"t": "new"}), ({("t", 0): [(0, 8)]}, 0)),
+        (TopicIds("here", {"t": "old"}), ({}, 8)),
+        (TopicIds("elsewhere", {"t": "other"}), ({}, 0)),
+        (TopicIds("", {}), ({("t", 0): [(0, 8)]}, 0)),
+    ],
+    ids=["this topic", "deleted topic", "another cluster", "version 0.1.0"],
+)
+def test_only_records_of_this_topic_are_claimed(
+    session_ids: TopicIds, expected: tuple[object, int], tmp_path: Path
+) -> None:
+    ledger = DeliveryLedger(tmp_path / "feed", lambda: 0)
+    ledger.start_session([("t", 0), ("t.dead-letters", 0)], [-1, -1], "test", topic_ids=session_ids)
+    ledger.record_intent(0, 9, None)
+    ledger.record_acknowledgements([(0, [0] * 8 + [1], {0: [(0, 8)], 1: [(0, 1)]})])
+    ledger.close(clean=True)
+    claims = read_topic_claims("t", TOPIC_IDS, tmp_path / "feed")
+    assert (claims.runs, claims.lost_records) == expected
+    found = [str(difference) for difference in find_deleted_topics("t", {"feed": claims})]
+    lost_text = "t: 8 records acknowledged to feed were in an earlier topic of this name, which was deleted"
+    assert found == ([lost_text] if claims.lost_records else [])
+
+
 def test_a_record_acknowledged_to_two_producers_is_found(tmp_path: Path) -> None:
     for name, first in (("one", 0), ("two", 6)):
         ledger = DeliveryLedger(tmp_path / name, lambda: 0)
@@ -58,7 +92,7 @@ def test_a_record_acknowledged_to_two_producers_is_found(tmp_path: Path) -> None
         ledger.record_intent(0, 12, None)
         ledger.record_acknowledgements([(0, [0] * 8 + [1] * 4, {0: [(first, 8)], 1: [(10 * first, 4)]})])
         ledger.close(clean=True)
-    claims = {name: read_acknowledged_runs(tmp_path / name) for name in ("one", "two")}
+    claims = {name: read_topic_claims("t", TOPIC_IDS, tmp_path / name).runs for name in ("one", "two")}
     limits = {("t", 0): PartitionLimits(0, 20), ("t", 1): PartitionLimits(0, 100)}
     (found,) = check_claims(claims, limits, {})
     assert str(found) == "t/0 offset 6: acknowledged to both two and one"
@@ -75,7 +109,7 @@ def test_acknowledged_runs_span_sessions_and_segments(tmp_path: Path) -> None:
             ledger.record_acknowledgements([(first, [0] * 10, {0: [(part * 10, 10)]})])
             expected += [("t", session, part * 10 + n) for n in range(10)]
         ledger.close(clean=True)
-    found = read_acknowledged_runs(tmp_path / "feed")
+    found = read_topic_claims("t", TOPIC_IDS, tmp_path / "feed").runs
     assert [(*place, n) for place, runs in found.items() for n in sorted(expand_runs(runs))] == expected
 
 

@@ -16,6 +16,7 @@ from tests.quality.audit.audited_stream import MINUTE, NOON, AuditedStream, find
 
 from penstock.engine.archive.archive_names import ledger_path
 from penstock.infra.local_broker import LocalBroker
+from penstock.ingestion.ledger import DeliveryLedger
 from penstock.platform.cli.main import main
 from penstock.platform.control import open_control_store
 from penstock.platform.services import audit as platform_audit
@@ -178,8 +179,13 @@ def test_an_acknowledged_record_missing_from_the_topic_is_found(
     admin = AdminClient({"bootstrap.servers": audited_stream.broker.bootstrap})
     admin.delete_topics(["lost"])["lost"].result(30)
     recreate_topic(audited_stream.broker, "lost")
+    assert describe_delivery(audited_stream, stream.folder / "producer") == (
+        "lost: 60 records acknowledged to feed were in an earlier topic of this name, which was deleted"
+    )
+    write_old_ledger(tmp_path / "old")
     assert (
-        describe_delivery(audited_stream, stream) == "lost/0 offset 0: acknowledged, but the topic ends at 0"
+        describe_delivery(audited_stream, tmp_path / "old")
+        == "lost/0 offset 0: acknowledged, but the topic ends at 0"
     )
     producer = Producer({"bootstrap.servers": audited_stream.broker.bootstrap, "transactional.id": "lost"})
     producer.init_transactions(30)
@@ -187,7 +193,7 @@ def test_an_acknowledged_record_missing_from_the_topic_is_found(
         producer.begin_transaction()
         producer.produce("lost", b"another")
         producer.commit_transaction(30)
-    assert describe_delivery(audited_stream, stream) == (
+    assert describe_delivery(audited_stream, tmp_path / "old") == (
         "lost/0 offset 6: acknowledged, but the topic ends at 6; "
         "lost/0 offset 1: acknowledged, but the topic has no record there"
     )
@@ -204,11 +210,20 @@ def recreate_topic(broker: LocalBroker, topic: str) -> None:
     raise AssertionError(f"{topic} was not deleted in time")
 
 
-def describe_delivery(audited_stream: AuditedStream, stream: AuditedStream) -> str:
+def write_old_ledger(folder: Path) -> None:
+    """Write a ledger of version 0.1.0, which does not know the ids of topics: 60 acknowledged records."""
+    ledger = DeliveryLedger(folder, lambda: 0)
+    ledger.start_session([("lost", 0), ("lost.dead-letters", 0)], [-1, -1], "test")
+    ledger.record_intent(0, 60, None)
+    ledger.record_acknowledgements([(0, [0] * 60, {0: [(0, 60)]})])
+    ledger.close(clean=True)
+
+
+def describe_delivery(audited_stream: AuditedStream, ledger: Path) -> str:
     scope = dataclasses.replace(
-        audited_stream.scope(audited_stream.folder), producer_ledgers={"feed": stream.folder / "producer"}
+        audited_stream.scope(audited_stream.folder), producer_ledgers={"feed": ledger}
     )
-    return "; ".join(map(str, check_delivery(TopicView(scope, stream.topic)).differences))
+    return "; ".join(map(str, check_delivery(TopicView(scope, "lost")).differences))
 
 
 def test_delivery_is_unproven_without_a_producer_ledger(audited_stream: AuditedStream) -> None:

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from penstock.core.clock import Clock
 from penstock.core.files import atomic_path
+from penstock.core.kafka_topics import TopicIds
 from penstock.ingestion.errors import LedgerError
 from penstock.ingestion.ledger.addresses import OffsetRunsByTarget, pack_target_ids
 from penstock.ingestion.ledger.compaction import compact_segment
@@ -23,6 +25,7 @@ from penstock.ingestion.ledger.entries import (
 from penstock.ingestion.ledger.journal import DeliveryJournal, read_entries, truncate_torn_entry
 from penstock.ingestion.ledger.reader import DeliveryLedgerState, list_segments, replay_segments
 
+NO_TOPIC_IDS = TopicIds("", {})
 MAX_SEGMENT_BYTES = 8_388_608
 
 
@@ -64,6 +67,7 @@ class DeliveryLedger:
         last_offsets: Sequence[int],
         source: str,
         partitioner_name: str = "",
+        topic_ids: TopicIds = NO_TOPIC_IDS,
     ) -> None:
         """Record the targets of a new session and their last offsets, before anything is sent."""
         state = self.state
@@ -77,9 +81,40 @@ class DeliveryLedger:
                 state.last_intent,
                 now,
                 partitioner_name,
+                dict(topic_ids.by_topic),
+                topic_ids.cluster_id,
             )
         )
         self._journal.sync()
+
+    def select_topic(self, topic: str, topic_id: str) -> bool:
+        """Continue with the ledger of this topic, by its id; return whether that is another ledger.
+
+        A topic that was created again, or that is in another cluster, has another id. The ledger of the former one
+        is set aside under its id, and taken up again when the producer returns to it.
+        """
+        current_id = self.state.topic_ids.get(topic, "")
+        own_folder = _aside_path(self.directory, topic_id)
+        if current_id == topic_id or not (current_id or (self.is_empty and own_folder.exists())):
+            return False
+        self._journal.close()
+        if current_id:
+            self.directory.rename(_aside_path(self.directory, current_id))
+        else:
+            shutil.rmtree(self.directory)
+        if own_folder.exists():
+            own_folder.rename(self.directory)
+        self.directory.mkdir(exist_ok=True)
+        former_lock, self._lock_handle = self._lock_handle, _lock_directory(self.directory)
+        if former_lock is not None:
+            os.close(former_lock)
+        self.state, self._journal = _open_journal(self.directory)
+        return True
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the producer never started a session."""
+        return not self.state.targets
 
     def record_intent(
         self,
@@ -150,6 +185,8 @@ class DeliveryLedger:
                 state.last_intent,
                 now,
                 state.partitioner_name,
+                dict(state.topic_ids),
+                state.cluster_id,
             )
             partial_journal.append(session, *state.pending_intents)
             partial_journal.close()
@@ -172,6 +209,11 @@ def _open_journal(directory: Path) -> tuple[DeliveryLedgerState, DeliveryJournal
     if paths:
         truncate_torn_entry(paths[-1])
     return replay_segments(paths), DeliveryJournal(paths[-1] if paths else _segment_path(directory, 0))
+
+
+def _aside_path(directory: Path, topic_id: str) -> Path:
+    """Return where the ledger of another topic is set aside; no producer has such a name."""
+    return directory.with_name(f"{directory.name}~{topic_id}")
 
 
 def _segment_path(directory: Path, number: int) -> Path:

@@ -14,7 +14,8 @@ class ProducerSession(msgspec.Struct, tag="session", array_like=True, frozen=Tru
 
     `last_offsets[t]` is an offset of target t up to which no unacknowledged record of this producer can be.
     `source` describes the source of the records, `last_intent` is the intent after which the next session
-    continues, and `partitioner_name` names the partitioner.
+    continues, and `partitioner_name` names the partitioner. `topic_ids` and `cluster_id`
+    identify the topics; sessions of version 0.1.0 have none.
     """
 
     targets: list[tuple[str, int]]
@@ -24,6 +25,8 @@ class ProducerSession(msgspec.Struct, tag="session", array_like=True, frozen=Tru
     last_intent: "DeliveryIntent | None"
     at_ms: int
     partitioner_name: str = ""
+    topic_ids: dict[str, str] = {}
+    cluster_id: str = ""
 
 
 class DeliveryIntent(msgspec.Struct, tag="intent", array_like=True, frozen=True):

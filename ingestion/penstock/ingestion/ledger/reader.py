@@ -1,6 +1,6 @@
 """Reads ledgers: the state of the producer, and the address of each record."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -27,6 +27,8 @@ class DeliveryLedgerState:
     partitioner_name: str = ""
     pending_intents: list[DeliveryIntent] = field(default_factory=list)
     last_intent: DeliveryIntent | None = None
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    cluster_id: str = ""
 
     def apply_entry(self, entry: LedgerEntry) -> None:
         """Update the state with one entry."""
@@ -41,6 +43,7 @@ class DeliveryLedgerState:
                 entry.last_intent,
                 entry.partitioner_name,
             )
+            self.topic_ids, self.cluster_id = entry.topic_ids, entry.cluster_id
         elif isinstance(entry, DeliveryIntent):
             self.pending_intents.append(entry)
             self.last_intent = entry

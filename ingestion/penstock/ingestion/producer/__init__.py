@@ -2,7 +2,12 @@
 
 from penstock.ingestion.producer.batch import SourceBatch
 from penstock.ingestion.producer.checker import JsonChecker, RecordChecker, encode_batch
-from penstock.ingestion.producer.ledgered_producer import BackpressureStatus, InFlightWindow, LedgeredProducer
+from penstock.ingestion.producer.ledgered_producer import (
+    BackpressureStatus,
+    InFlightWindow,
+    LedgeredProducer,
+    NewTopicPolicy,
+)
 from penstock.ingestion.producer.partitioner import (
     KEY_PARTITIONER,
     ROUND_ROBIN_PARTITIONER,
@@ -20,6 +25,7 @@ __all__ = [
     "JsonChecker",
     "KeyPartitioner",
     "LedgeredProducer",
+    "NewTopicPolicy",
     "Partitioner",
     "RecordChecker",
     "RecordFormat",

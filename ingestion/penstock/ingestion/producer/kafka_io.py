@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from penstock.core.kafka_client import KafkaClientSettings, describe_kafka_error
+from penstock.core.kafka_client import KafkaClientSettings, create_admin_client, describe_kafka_error
+from penstock.core.kafka_topics import TopicIds, fetch_cluster_topic_ids
 from penstock.ingestion.errors import TopicAdminError
 
 TargetPartitions = list[tuple[str, int]]
@@ -83,13 +84,31 @@ def list_targets(
     bootstrap: str, reader: Consumer, topic: str, dead_letter_topic: str, on_wait: WaitCallback = ignore_wait
 ) -> TargetPartitions:
     """Return the partitions of a topic, followed by the partition of its dead-letter topic."""
-    for name in (topic, dead_letter_topic):
-        partition_count = _count_partitions(bootstrap, reader, name, on_wait)
-        if not partition_count:
-            raise TopicAdminError(f"No topic {name} at {bootstrap}. `penstock topics apply` creates it.")
-        if name == topic:
-            targets = [(topic, partition) for partition in range(partition_count)]
-    return [*targets, (dead_letter_topic, 0)]
+    partition_count = require_topic(bootstrap, reader, topic, on_wait)
+    require_topic(bootstrap, reader, dead_letter_topic, on_wait)
+    return [*((topic, partition) for partition in range(partition_count)), (dead_letter_topic, 0)]
+
+
+def require_topic(bootstrap: str, reader: Consumer, topic: str, on_wait: WaitCallback = ignore_wait) -> int:
+    """Return the number of partitions of a topic; raise TopicAdminError if it does not exist."""
+    partition_count = _count_partitions(bootstrap, reader, topic, on_wait)
+    if not partition_count:
+        raise TopicAdminError(f"No topic {topic} at {bootstrap}. `penstock topics apply` creates it.")
+    return partition_count
+
+
+def read_topic_ids(
+    bootstrap: str,
+    client_settings: KafkaClientSettings,
+    topics: Sequence[str],
+    on_wait: WaitCallback = ignore_wait,
+) -> TopicIds:
+    """Return the ids of existing topics and of their cluster; wait for the broker, up to the broker timeout."""
+    admin = create_admin_client(bootstrap, client_settings)
+    deadline = time.monotonic() + _BROKER_TIMEOUT_S
+    return _retry_transient(
+        lambda seconds: fetch_cluster_topic_ids(admin, topics, seconds), deadline, on_wait
+    )
 
 
 def read_offset_ranges(

@@ -1,11 +1,14 @@
 """The producer: sends batches, and records the address of each record in its ledger."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
 from penstock.core.kafka_client import PLAINTEXT_CLIENT, KafkaClientSettings, describe_kafka_error
+from penstock.core.kafka_topics import TopicIds
 from penstock.ingestion.errors import DeliveryError, LedgerError, SourceError
 from penstock.ingestion.ledger import DeliveryLedger
 from penstock.ingestion.producer.batch import RecordKeys, SourceBatch, split_batch
@@ -16,6 +19,8 @@ from penstock.ingestion.producer.kafka_io import (
     create_reader,
     list_targets,
     read_offset_ranges,
+    read_topic_ids,
+    require_topic,
 )
 from penstock.ingestion.producer.partitioner import KEY_PARTITIONER, load_partitioner
 from penstock.ingestion.producer.recovery import (
@@ -25,6 +30,11 @@ from penstock.ingestion.producer.recovery import (
     read_tails,
     rebuild_chunks,
 )
+
+log = logging.getLogger(__name__)
+
+NewTopicPolicy: TypeAlias = Literal["start_over", "refuse"]
+"""What to do when the topic is another one than the ledger's: start over with a new ledger, or refuse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +79,7 @@ class LedgeredProducer:
         in_flight_window: InFlightWindow | None = None,
         on_wait: Callable[[BackpressureStatus], None] = lambda _status: None,
         client_settings: KafkaClientSettings = PLAINTEXT_CLIENT,
+        on_new_topic: NewTopicPolicy = "start_over",
     ) -> None:
         self._bootstrap = bootstrap
         self._topic = topic
@@ -80,6 +91,7 @@ class LedgeredProducer:
         self._window = in_flight_window or InFlightWindow()
         self._on_wait = on_wait
         self._client_settings = client_settings
+        self._on_new_topic = on_new_topic
         self._broker_error = ""
         self._reader: Consumer | None = None
         self._in_flight: InFlightChunks | None = None
@@ -96,17 +108,16 @@ class LedgeredProducer:
     def resume(self, replay: ReplayRecords | None) -> int:
         """Settle the records that an earlier producer left in doubt, start a session, and return the next sequence.
 
+        A topic that was created again, or that is in another cluster, gets a ledger of its own, from the start of
+        the source, or is refused: see `on_new_topic`.
+
         `on_wait` is called while the broker is unavailable, and can end the wait by raising; the next `resume`
         starts over. Without `replay` the source cannot replay, and records in doubt are recorded as abandoned.
         """
-        state = self._ledger.state
-        if state.source not in ("", self._source):
-            raise LedgerError(
-                f"The ledger {self._ledger.directory} belongs to the source '{state.source}', but this source is "
-                f"'{self._source}'. Use another producer name."
-            )
         try:
-            return self._recover_and_start_session(replay)
+            topic_ids = self._fetch_topic_ids()
+            self._select_ledger(topic_ids.by_topic[self._topic])
+            return self._recover_and_start_session(replay, topic_ids)
         except KafkaException as error:
             raise DeliveryError(
                 f"Cannot read {self._topic} at {self._bootstrap} to find out which records arrived: "
@@ -114,7 +125,38 @@ class LedgeredProducer:
                 self.acknowledged_until,
             ) from error
 
-    def _recover_and_start_session(self, replay: ReplayRecords | None) -> int:
+    def _fetch_topic_ids(self) -> TopicIds:
+        topics = (self._topic, self._dead_letter_topic)
+        for topic in topics:
+            require_topic(self._bootstrap, self._open_reader(), topic, self._notify_backpressure)
+        return read_topic_ids(self._bootstrap, self._client_settings, topics, self._notify_backpressure)
+
+    def _select_ledger(self, topic_id: str) -> None:
+        """Use the ledger of this topic, and refuse one of another source."""
+        ledger = self._ledger
+        known_id = ledger.state.topic_ids.get(self._topic, topic_id)
+        if known_id != topic_id and self._on_new_topic == "refuse":
+            raise LedgerError(
+                f"The ledger {ledger.directory} was written for another topic {self._topic} (id {known_id}, now "
+                f"{topic_id}): it was created again, or it is in another cluster. Nothing was sent."
+            )
+        if ledger.select_topic(self._topic, topic_id):
+            log.warning(
+                "Using the ledger of another topic of this name (producer=%s, topic=%s, former_id=%s, id=%s, "
+                "acknowledged=%d)",
+                ledger.producer_name,
+                self._topic,
+                known_id,
+                topic_id,
+                ledger.state.acknowledged_until,
+            )
+        if ledger.state.source not in ("", self._source):
+            raise LedgerError(
+                f"The ledger {ledger.directory} belongs to the source '{ledger.state.source}', but this source is "
+                f"'{self._source}'. Use another producer name."
+            )
+
+    def _recover_and_start_session(self, replay: ReplayRecords | None, topic_ids: TopicIds) -> int:
         if self._ledger.state.pending_intents:
             self._recover_in_doubt(replay)
         reader = self._open_reader()
@@ -124,7 +166,7 @@ class LedgeredProducer:
         last_offsets = [
             end_offset - 1 for _, end_offset in read_offset_ranges(reader, targets, self._notify_backpressure)
         ]
-        self._ledger.start_session(targets, last_offsets, self._source, self._partitioner_name)
+        self._ledger.start_session(targets, last_offsets, self._source, self._partitioner_name, topic_ids)
         self._in_flight = InFlightChunks(
             self._producer, self._open_reader, self._ledger, targets, last_offsets, self._notify_backpressure
         )

@@ -13,6 +13,7 @@ from py4j.protocol import Py4JNetworkError
 
 from penstock.engine.errors import (
     DefinitionError,
+    OtherTopicError,
     PlanChangedError,
     PlanFormatError,
     PoisonLimitError,
@@ -20,6 +21,7 @@ from penstock.engine.errors import (
     ReplayError,
     StreamEndedError,
     TableOwnedError,
+    TopicUnavailableError,
 )
 
 FIRST_BACKOFF_MS = 1_000
@@ -28,6 +30,7 @@ FAILURE_RESET_AFTER_MS = 300_000
 
 PERMANENT_ERRORS = (
     DefinitionError,
+    OtherTopicError,
     PlanChangedError,
     PlanFormatError,
     PoisonLimitError,
@@ -43,6 +46,7 @@ TRANSIENT_ERRORS = (
     CommitFailedError,
     Py4JNetworkError,
     StreamEndedError,
+    TopicUnavailableError,
 )
 """Errors of a dependency: they end when the dependency recovers."""
 

@@ -14,7 +14,7 @@ from penstock.core.clock import Clock
 from penstock.core.log_context import bind_log_context
 from penstock.engine.batch.batch_engine import BatchEngine
 from penstock.engine.batch.engine_options import EngineOptions
-from penstock.engine.batch.input_watermarks import collect_watermark_rules
+from penstock.engine.batch.input_watermarks import collect_watermark_rules, topic_of
 from penstock.engine.batch.intent import BatchIntent
 from penstock.engine.batch.journal import BatchJournal, read_retained_outcomes
 from penstock.engine.batch.outcome import BatchOutcome
@@ -25,6 +25,7 @@ from penstock.engine.dedup.id_store import open_id_store
 from penstock.engine.errors import StreamDrainingError, StreamEndedError
 from penstock.engine.operators.stage_graph import compile_graph
 from penstock.engine.plan.codec import fingerprint
+from penstock.engine.plan.sources import TopicOrigin
 from penstock.engine.plan.stages import Plan
 from penstock.engine.plan.validation.pane_timing import check_live_stages
 from penstock.engine.spark.aggregate.part_execution import SparkPartExecutor
@@ -32,6 +33,7 @@ from penstock.engine.spark.batch_input import SparkBatchInput
 from penstock.engine.spark.consumer_lag import LagTracker
 from penstock.engine.spark.epoch_checkpoint import claim_checkpoint
 from penstock.engine.spark.kafka.checkpoint_offsets import read_batch_ranges
+from penstock.engine.spark.kafka.topic_identity import TopicIdentity
 from penstock.engine.spark.kafka.topic_stream import open_topic_stream
 from penstock.engine.spark.parse.avro import load_writer_schemas
 from penstock.engine.spark.plan_cache import AnalyzedPlanCache
@@ -103,6 +105,8 @@ class LiveStream:
             ),
         )
         self._lookup_tables = lookup_tables
+        topics = [topic_of(source) for source in plan.sources if isinstance(source.origin, TopicOrigin)]
+        self._topics = TopicIdentity(plan.name, topics, directory, config.broker, clock)
         self._batch_lock = threading.Lock()
         self._paused = False
         self._stopping = threading.Event()
@@ -122,6 +126,7 @@ class LiveStream:
         directory = self._directory
         last_outcome = BatchJournal(directory / "journal").read_last_outcome()
         type_check = partial(check_state_schema, directory, self.plan.name, self._graph)
+        self._topics.check_at_start(has_read=last_outcome is not None)
         upgrade = accept_plan(directory, self.plan, last_outcome, type_check)
         if upgrade.differences:
             with bind_log_context(self.plan.name):
@@ -213,6 +218,7 @@ class LiveStream:
 
     def _run_batch(self, frame: "DataFrame", spark_batch: int) -> None:
         self._fence.ensure_held()  # a successor may have taken the checkpoint, which holds the ranges
+        self._topics.check_while_running()
         ranges = read_batch_ranges(self._checkpoint, spark_batch)
 
         unread = self._unread.find_for_records(self.last_outcome)

@@ -96,6 +96,8 @@ class ReplayQueue:
             now_ms,
             open_schema_registry(self._settings),
             client_settings=self._settings.kafka.client_config("ingestion"),
+            # The ledger counts the decisions, so it cannot start over.
+            on_new_topic="refuse",
         )
         return feed.run(Event())
 

@@ -1,9 +1,10 @@
 """Checks that acknowledged records are in the topic exactly once, or have expired."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from penstock.core.kafka_topics import TopicIds
 from penstock.ingestion.ledger.entries import Acknowledgement, ProducerSession
 from penstock.ingestion.ledger.journal import read_entries
 from penstock.ingestion.ledger.reader import list_segments
@@ -20,35 +21,49 @@ class PartitionLimits:
     high: int
 
 
-DeliveryClaims = Mapping[TopicPartition, Sequence[OffsetRun]]
+OffsetRunsOfTopic = Mapping[TopicPartition, Sequence[OffsetRun]]
 """The offsets that a producer reports as delivered, by partition."""
 
 
-def read_topic_claims(topic: str, directory: Path) -> DeliveryClaims:
-    """Return the acknowledged offsets of one topic from a delivery ledger."""
-    return {
-        partition: runs
-        for partition, runs in read_acknowledged_runs(directory).items()
-        if partition[0] == topic
-    }
+@dataclass
+class DeliveryClaims:
+    """What a delivery ledger says of one topic: acknowledged offsets, in the order of writing.
+
+    `lost_records` counts acknowledged records of an earlier topic of this name in the same cluster. Records in
+    another cluster are left out. Sessions of version 0.1.0 do not know their topic; their offsets count.
+    """
+
+    runs: dict[TopicPartition, list[OffsetRun]] = field(default_factory=dict)
+    lost_records: int = 0
+
+    @property
+    def record_count(self) -> int:
+        """The number of acknowledged records of the present topic."""
+        return sum(length for runs in self.runs.values() for _, length in runs)
 
 
-def read_acknowledged_runs(directory: Path) -> Mapping[TopicPartition, list[OffsetRun]]:
-    """Return the acknowledged offsets that a delivery ledger still has, in the order of writing."""
+def read_topic_claims(topic: str, topic_ids: TopicIds, directory: Path) -> DeliveryClaims:
+    """Return what a delivery ledger says of one topic."""
+    claims = DeliveryClaims()
     targets: Sequence[TopicPartition] = []
-    acknowledged: dict[TopicPartition, list[OffsetRun]] = {}
+    cluster_id, topic_id = topic_ids.cluster_id, topic_ids.by_topic[topic]
     for path in list_segments(directory):
         for entry in read_entries(path):
             if isinstance(entry, ProducerSession):
-                targets = [(topic, partition) for topic, partition in entry.targets]
-            elif isinstance(entry, Acknowledgement):
-                for lane, runs in entry.offset_runs.items():
-                    acknowledged.setdefault(targets[lane], []).extend(runs)
-    return acknowledged
+                targets = [(name, partition) for name, partition in entry.targets]
+                cluster_id = entry.cluster_id or topic_ids.cluster_id
+                topic_id = entry.topic_ids.get(topic, topic_ids.by_topic[topic])
+            elif isinstance(entry, Acknowledgement) and cluster_id == topic_ids.cluster_id:
+                for target_id, runs in entry.offset_runs.items():
+                    if targets[target_id][0] == topic and topic_id == topic_ids.by_topic[topic]:
+                        claims.runs.setdefault(targets[target_id], []).extend(runs)
+                    elif targets[target_id][0] == topic:
+                        claims.lost_records += sum(length for _, length in runs)
+    return claims
 
 
 def check_claims(
-    ledgers: Mapping[str, DeliveryClaims],
+    ledgers: Mapping[str, OffsetRunsOfTopic],
     bounds: Mapping[TopicPartition, PartitionLimits],
     held_runs: OffsetRunsByPartition,
 ) -> Iterator[AuditDifference]:
@@ -69,6 +84,17 @@ def check_claims(
         merged_runs = merge_runs(run for run, _ in claims)
         for first, length in zip(merged_runs.firsts.tolist(), merged_runs.lengths.tolist(), strict=True):
             yield from _find_lost(partition, max(first, limit.low), first + length, limit, held_runs)
+
+
+def find_deleted_topics(topic: str, ledgers: Mapping[str, DeliveryClaims]) -> Iterator[AuditDifference]:
+    """Yield the producers whose acknowledged records went with an earlier topic of this name."""
+    for producer, claims in ledgers.items():
+        if claims.lost_records:
+            yield AuditDifference(
+                topic,
+                f"{claims.lost_records:,} records acknowledged to {producer} were in an earlier topic of this "
+                "name, which was deleted",
+            )
 
 
 def _find_lost(
@@ -103,7 +129,7 @@ def _find_double_claims(
 
 
 def _claims_by_partition(
-    ledgers: Mapping[str, DeliveryClaims],
+    ledgers: Mapping[str, OffsetRunsOfTopic],
 ) -> Mapping[TopicPartition, list[tuple[OffsetRun, str]]]:
     claims_by_partition: dict[TopicPartition, list[tuple[OffsetRun, str]]] = {}
     for producer, partitions in ledgers.items():

@@ -8,6 +8,8 @@ from typing import Any
 import pyarrow as pa
 from confluent_kafka import KafkaException
 
+from penstock.core.kafka_client import create_admin_client, describe_kafka_error
+from penstock.core.kafka_topics import TopicIds, fetch_cluster_topic_ids
 from penstock.engine.archive.archive_names import ledger_path, records_path
 from penstock.engine.archive.topic_reader import GAP_EXPIRED
 from penstock.engine.batch.intent import OffsetRange
@@ -47,7 +49,7 @@ class TopicView:
     """The offsets that the archive covers, by partition; empty without an archive."""
 
     claims: Mapping[str, DeliveryClaims] = field(default_factory=dict)
-    """The acknowledged offsets of each producer."""
+    """What the ledger of each producer says of the topic."""
     producer_error: str = ""
     """Why a delivery ledger could not be read."""
     archive_damage: DamagedTableError | None = None
@@ -56,23 +58,29 @@ class TopicView:
     def __post_init__(self) -> None:
         # Read claims before bounds: records that a running producer delivers meanwhile are outside of the bounds.
         try:
-            self.claims = {
-                producer: read_topic_claims(self.topic, folder)
-                for producer, folder in self.scope.producer_ledgers.items()
-            }
-        except Exception as problem:  # noqa: BLE001  # a ledger that no producer writes may break anything
-            self.producer_error = str(problem) or type(problem).__name__
-        try:
+            admin = create_admin_client(self.scope.broker.bootstrap, self.scope.broker.client_options)
+            self._read_claims(fetch_cluster_topic_ids(admin, [self.topic]))
             topic_ranges = list_topic_ranges(self.topic, self.scope.broker)
             self.topic_bounds = {
                 topic_range.partition: (topic_range.start, topic_range.end) for topic_range in topic_ranges
             }
-        except (KafkaException, BoundedInputError) as problem:
-            self.broker_error = str(problem.args[0])
+        except KafkaException as problem:
+            self.broker_error = describe_kafka_error(problem)
+        except BoundedInputError as problem:
+            self.broker_error = str(problem)
         try:
             self.archive_bounds = read_archive_bounds(self.scope, self.topic)
         except DamagedTableError as damage:
             self.archive_damage = damage
+
+    def _read_claims(self, topic_ids: TopicIds) -> None:
+        try:
+            self.claims = {
+                producer: read_topic_claims(self.topic, topic_ids, folder)
+                for producer, folder in self.scope.producer_ledgers.items()
+            }
+        except Exception as problem:  # noqa: BLE001  # a ledger that no producer writes may break anything
+            self.producer_error = str(problem) or type(problem).__name__
 
     @cached_property
     def expired_runs(self) -> Mapping[int, Sequence[OffsetRun]]:

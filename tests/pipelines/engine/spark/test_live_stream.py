@@ -10,10 +10,13 @@ from uuid import uuid4
 import duckdb
 import pyarrow as pa
 import pytest
+from confluent_kafka.admin import AdminClient
 from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 
+from penstock.core.waiting import wait_until
 from penstock.engine.aggregates.aggregate_output import AggregateOutput
 from penstock.engine.definition.user_functions import function_ref
+from penstock.engine.errors import OtherTopicError
 from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin, WatermarkStrategy
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.steps import ApplyStep, SqlStep
@@ -268,3 +271,21 @@ def test_a_partition_is_not_idle_while_the_stream_is_stopped(
     runner.clock = 1_000_000
     runner.run_until_read(60)
     assert sum_accounts(runner, "read", "accepted", "late") == [(60, 60, 0)]
+
+
+def test_a_stream_refuses_a_topic_that_was_created_again(
+    spark: "SparkSession", broker: LocalBroker, tmp_path: Path
+) -> None:
+    topic = f"t{uuid4().hex[:8]}"
+    broker.create_topic(topic, 1)
+    runner = StreamRunner(build_plan(topic, fixed("10 seconds")), spark, broker, tmp_path)
+    send(broker, topic, make_readings(10, 1))
+    runner.run_until_read(10)
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin.delete_topics([topic])[topic].result(30)
+    wait_until(lambda: topic not in admin.list_topics(timeout=10).topics, 30, "the deletion")
+    broker.create_topic(topic, 1)
+    send(broker, topic, make_readings(20, 2))
+    with pytest.raises(OtherTopicError, match=f"{topic} is another topic now .* it was created again"):
+        runner.start()
+    assert runner.progress.records_read == 10
