@@ -40,12 +40,13 @@ test: dev-environment ## run every test: plain Python first, then Spark, Kafka a
 test-plain: dev-environment ## run the fast tests without Java; EXAMPLES=20 tries more examples of properties
 	@$(BIN)/python -m pytest -n $(JOBS) -m "$(PLAIN)"
 
-check: dev-environment ## format, lint, types, import rules
+check: dev-environment ## format, lint, types, import rules, licences
 	@status=0; \
 	$(BIN)/ruff format --check . || status=1; \
 	$(BIN)/ruff check . || status=1; \
 	$(BIN)/mypy || status=1; \
 	$(BIN)/lint-imports || status=1; \
+	$(BIN)/python -m penstock.infra.licences > /dev/null || status=1; \
 	exit $$status
 
 golden: dev-environment ## make the golden home of the version in pyproject.toml
@@ -58,6 +59,7 @@ lock: dev-environment ## update every lock: packages, installer, jars
 	@export UV_SYSTEM_CERTS=1; \
 	$(LOCK) --group build pyproject.toml -c requirements.lock -o requirements.lock && \
 	$(LOCK) --group build --group dev pyproject.toml -c requirements.lock -o requirements-dev.lock && \
+	$(LOCK) infra/build.in -c requirements.lock -o infra/build.lock && \
 	$(LOCK) infra/bootstrap.in -o infra/bootstrap.lock && \
 	$(LOCK) docker/kafka.in -c requirements.lock -o docker/kafka.lock && \
 	$(LOCK) docker/dagster.in -c requirements.lock -o docker/dagster.lock && \

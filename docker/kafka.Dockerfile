@@ -5,14 +5,15 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends openjdk-17-jre-headless \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
-COPY requirements.lock ./
+COPY infra/build.lock requirements.lock ./
 RUN python -m venv /build/venv \
-    && /build/venv/bin/pip install --no-cache-dir --no-compile --no-deps --require-hashes -r requirements.lock
+    && /build/venv/bin/pip install --no-cache-dir --no-compile --no-deps --require-hashes -r build.lock \
+    && /build/venv/bin/pip install --no-cache-dir --no-compile --no-deps --no-build-isolation --require-hashes -r requirements.lock
 COPY infra/penstock /opt/penstock/code/penstock
 RUN PYTHONPATH=/opt/penstock/code /build/venv/bin/python -m penstock.infra.jars --quiet --set kafka /opt/penstock/jars
 COPY docker/kafka.lock ./
 RUN python -m venv /opt/penstock/venv \
-    && /opt/penstock/venv/bin/pip install --no-cache-dir --no-compile --no-deps --require-hashes -r kafka.lock
+    && /opt/penstock/venv/bin/pip install --no-cache-dir --no-compile --no-deps --only-binary=:all: --require-hashes -r kafka.lock
 
 FROM python:3.11.10-slim-bookworm
 RUN apt-get update \

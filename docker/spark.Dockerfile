@@ -4,9 +4,10 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends openjdk-17-jre-headless \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
-COPY requirements.lock ./
+COPY infra/build.lock requirements.lock ./
 RUN python -m venv /opt/penstock/venv \
-    && /opt/penstock/venv/bin/pip install --no-cache-dir --no-compile --no-deps --require-hashes -r requirements.lock
+    && /opt/penstock/venv/bin/pip install --no-cache-dir --no-compile --no-deps --require-hashes -r build.lock \
+    && /opt/penstock/venv/bin/pip install --no-cache-dir --no-compile --no-deps --no-build-isolation --require-hashes -r requirements.lock
 COPY infra/penstock /opt/penstock/code/penstock
 COPY ingestion/penstock /opt/penstock/code/penstock
 COPY pipelines/penstock /opt/penstock/code/penstock

@@ -11,6 +11,7 @@ LOCKS = (
     "requirements.lock",
     "requirements-dev.lock",
     "infra/bootstrap.lock",
+    "infra/build.lock",
     "infra/penstock/infra/jars.lock",
 )
 
@@ -27,7 +28,7 @@ def test_a_lock_names_no_host(pytestconfig: pytest.Config, name: str) -> None:
     assert not re.search(r"://|--index|--find-links", (pytestconfig.rootpath / name).read_text())
 
 
-@pytest.mark.parametrize("name", LOCKS[:3])
+@pytest.mark.parametrize("name", LOCKS[:4])
 def test_every_package_of_a_lock_has_its_hashes(pytestconfig: pytest.Config, name: str) -> None:
     entries = re.split(r"\n(?=\S)", (pytestconfig.rootpath / name).read_text())
     packages = [entry for entry in entries if not entry.startswith("#")]
@@ -38,6 +39,12 @@ def test_every_package_of_a_lock_has_its_hashes(pytestconfig: pytest.Config, nam
 def test_both_package_locks_agree_on_every_version(pytestconfig: pytest.Config) -> None:
     run, dev = (_read_versions(pytestconfig.rootpath / name) for name in LOCKS[:2])
     assert {name: dev.get(name) for name in run} == run
+
+
+def test_source_packages_are_built_with_tools_of_the_main_lock(pytestconfig: pytest.Config) -> None:
+    main, build = (_read_versions(pytestconfig.rootpath / name) for name in ("requirements.lock", LOCKS[3]))
+    assert {"setuptools", "wheel", "hatchling"} <= set(build)
+    assert {name: main.get(name) for name in build} == build
 
 
 def test_the_jar_lock_has_every_set_and_unique_file_names() -> None:

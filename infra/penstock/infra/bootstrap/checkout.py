@@ -37,6 +37,11 @@ class BootstrapCheckout:
         return self.root / "infra" / "bootstrap.lock"
 
     @property
+    def build_lock(self) -> Path:
+        """What builds packages that come as source, with hashes."""
+        return self.root / "infra" / "build.lock"
+
+    @property
     def jar_directory(self) -> Path:
         """The jar folder."""
         return self.root / ".penstock" / "jars"
@@ -62,7 +67,7 @@ class BootstrapCheckout:
 
     def compute_stamp(self, profile: str) -> str:
         """Say what an environment of this profile is made from: the same text, the same environment."""
-        sources = (self.requirements_lock(profile), self.root / "pyproject.toml")
+        sources = (self.requirements_lock(profile), self.build_lock, self.root / "pyproject.toml")
         return json.dumps(
             {
                 "profile": profile,

@@ -39,10 +39,11 @@ def make_environment(checkout: BootstrapCheckout, profile: str) -> None:
         )
     checkout.unfinished_marker.touch()
     checkout.stamp_file.unlink(missing_ok=True)
+    # Packages that come as source are built with these, and not with what their build would fetch.
+    _run_installer(checkout, installer, ["install", "--require-hashes", "-r", str(checkout.build_lock)])
     report_step(f"installing packages from {checkout.requirements_lock(profile).name} (by hash)")
-    _run_installer(
-        checkout, installer, ["sync", "--require-hashes", str(checkout.requirements_lock(profile))]
-    )
+    lock = checkout.requirements_lock(profile)
+    _run_installer(checkout, installer, ["sync", "--no-build-isolation", "--require-hashes", str(lock)])
     report_step("installing this checkout into it, editable")
     _run_installer(
         checkout, installer, ["install", "--no-deps", "--no-build-isolation", "-e", str(checkout.root)]

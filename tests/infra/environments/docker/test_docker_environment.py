@@ -83,6 +83,7 @@ IMAGE_FILES = (
     "docker/dagster.lock",
     "docker/postgres/dagster.sql",
     "requirements.lock",
+    "infra/build.lock",
     "pipelines/penstock/engine/engine.py",
 )
 
@@ -94,6 +95,8 @@ def test_a_changed_image_file_changes_the_plan(
     (source / "__pycache__").mkdir(parents=True)
     (source / "engine.py").touch()
     (checkout / "requirements.lock").touch()
+    (checkout / "infra").mkdir(exist_ok=True)
+    (checkout / "infra" / "build.lock").touch()
     open_workspace().apply(open_workspace().plan())
     (source / "__pycache__" / "engine.pyc").write_text("made by running it")
     assert open_workspace().plan().is_empty
