@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 def test_commit_hooks_are_the_checks_of_make() -> None:
     recipe = re.search(r"^check:.*?\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     assert recipe is not None
-    tools = re.findall(r"\$\(BIN\)/([\w-]+(?: format --check| check)?)", recipe[1])
+    tools = re.findall(r"\$\(BIN\)/([\w-]+(?: format --check| check| -m [\w.]+)?)", recipe[1])
     hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))["repos"][0]["hooks"]
     assert [hook["entry"].removeprefix(".venv/bin/") for hook in hooks] == tools
 

@@ -91,15 +91,15 @@ class DeliveryLedger:
         """Continue with the ledger of this topic, by its id; return whether that is another ledger.
 
         A topic that was created again, or that is in another cluster, has another id. The ledger of the former one
-        is set aside under its id, and taken up again when the producer returns to it.
+        is kept under its id, and taken up again when the producer returns to it.
         """
         current_id = self.state.topic_ids.get(topic, "")
-        own_folder = _aside_path(self.directory, topic_id)
+        own_folder = _kept_path(self.directory, topic_id)
         if current_id == topic_id or not (current_id or (self.is_empty and own_folder.exists())):
             return False
         self._journal.close()
         if current_id:
-            self.directory.rename(_aside_path(self.directory, current_id))
+            self.directory.rename(_kept_path(self.directory, current_id))
         else:
             shutil.rmtree(self.directory)
         if own_folder.exists():
@@ -211,8 +211,8 @@ def _open_journal(directory: Path) -> tuple[DeliveryLedgerState, DeliveryJournal
     return replay_segments(paths), DeliveryJournal(paths[-1] if paths else _segment_path(directory, 0))
 
 
-def _aside_path(directory: Path, topic_id: str) -> Path:
-    """Return where the ledger of another topic is set aside; no producer has such a name."""
+def _kept_path(directory: Path, topic_id: str) -> Path:
+    """Return where the ledger of another topic is kept; no producer has such a name."""
     return directory.with_name(f"{directory.name}~{topic_id}")
 
 

@@ -63,7 +63,7 @@ class EnvironmentContext:
 def build_definitions(context: DefinitionsContext) -> Definitions:
     """Build the definitions of the environments of the settings' folders."""
     settings = context.settings
-    catalog = EnvironmentCatalog(settings.root, settings.home)
+    catalog = EnvironmentCatalog(settings.root, settings.home, settings.terraform.engine)
     environment_context = EnvironmentContext(
         catalog.open, catalog.provisioned_names, lambda: datetime.now(UTC), settings.dagster.owner
     )

@@ -239,6 +239,14 @@ class LineageSettings(SettingsSection):
     namespace: str = Field("penstock", min_length=1, description="OpenLineage namespace of the jobs")
 
 
+class TerraformSettings(SettingsSection):
+    """Which Terraform provisions the environments."""
+
+    engine: str = Field(
+        "embedded", min_length=1, description="embedded, terraform, tofu, or the path of a binary"
+    )
+
+
 class Settings(BaseSettings):
     """All settings. Relative paths start from `root`."""
 
@@ -272,6 +280,7 @@ class Settings(BaseSettings):
     dagster: DagsterSettings = DagsterSettings()
     feed: FeedSettings = FeedSettings()
     lineage: LineageSettings = LineageSettings()
+    terraform: TerraformSettings = TerraformSettings()
     alerts: AlertSettings = AlertSettings()
     maintenance: MaintenanceSettings = MaintenanceSettings()
     warehouse_store: ObjectStoreSettings = ObjectStoreSettings()

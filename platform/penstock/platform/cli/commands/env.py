@@ -37,15 +37,14 @@ def command() -> None:
 
 
 def _list_environments() -> Iterable[str]:
-    return _open_catalog("embedded").names()
+    return _open_catalog().names()
 
 
 _name = click.argument("name", shell_complete=complete_names(_list_environments))
 _engine = click.option(
     "--engine",
-    default="embedded",
-    show_default=True,
-    help="Terraform to use: embedded, terraform, tofu, or the path of a binary.",
+    default="",
+    help="Terraform to use: embedded, terraform, tofu, or the path of a binary. Default: terraform.engine.",
 )
 
 
@@ -53,7 +52,7 @@ _engine = click.option(
 @json_option
 def list_(as_json: bool) -> None:
     """List the environments."""
-    names = _open_catalog("embedded").names()
+    names = _open_catalog().names()
     if as_json:
         print_json(names)
     else:
@@ -242,11 +241,11 @@ def _check_resulting_settings(text: str, name: str) -> None:
         ) from None
 
 
-def _open_catalog(engine: str) -> "EnvironmentCatalog":
+def _open_catalog(engine: str = "") -> "EnvironmentCatalog":
     from penstock.infra.environments import EnvironmentCatalog
 
     settings = current_settings()
-    return EnvironmentCatalog(settings.root, settings.home, engine)
+    return EnvironmentCatalog(settings.root, settings.home, engine or settings.terraform.engine)
 
 
 def _open_environment(name: str, engine: str) -> "Environment":
