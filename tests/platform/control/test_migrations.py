@@ -1,18 +1,22 @@
 """Migrations of the schema from an empty store and from every revision."""
 
+import json
 import socket
 import subprocess
 import sys
 import uuid
+from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine, inspect
+from sqlalchemy import column, create_engine, insert, inspect, table
 from tests.platform.conftest import Postgres
 
+from penstock.engine.host.control import BatchRecord
 from penstock.platform.control.database_engine import create_store_engine
 from penstock.platform.control.open_store import (
     HEAD_REVISION,
@@ -20,6 +24,7 @@ from penstock.platform.control.open_store import (
     open_control_store,
     read_revision,
 )
+from penstock.platform.control.row_mapping import to_batch_row
 from penstock.platform.control.tables import metadata
 from penstock.platform.errors import ControlError
 
@@ -57,6 +62,23 @@ def test_every_revision_is_migrated(url: str, start: str) -> None:
     engine.dispose()
     open_control_store(url).close()
     assert find_schema_differences(url) == []
+
+
+def test_a_batch_of_0_1_0_has_its_batch_time_as_the_time_of_its_commit(url: str) -> None:
+    engine = create_store_engine(url)
+    migrate_schema(engine, "0001")
+    record = BatchRecord("s", 0, 1, "data", 5_000, None, ())
+    row = {name: value for name, value in to_batch_row(record).items() if name != "committed_at_ms"}
+    with engine.begin() as connection:
+        connection.execute(insert(table("batches", *map(column, row))).values(row | _encode_json(row)))
+    engine.dispose()
+    with closing(open_control_store(url)) as store:
+        last_batch = store.read_last_batch("s")
+    assert last_batch == replace(record, committed_at_ms=5_000)
+
+
+def _encode_json(row: dict[str, object]) -> dict[str, str]:
+    return {name: json.dumps(value) for name, value in row.items() if isinstance(value, dict | list)}
 
 
 def test_a_database_may_have_foreign_tables_and_migrations(postgres: Postgres) -> None:

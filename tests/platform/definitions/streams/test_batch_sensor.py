@@ -125,7 +125,6 @@ def test_a_batch_becomes_a_materialization_of_stream_and_tables(
         "records_read": 20,
         "records_accepted": 18,
         "records_late": 2,
-        "records_quarantined": 0,
         "rows": 6,
         "panes_early": 4,
         "panes_on_time": 2,

@@ -101,6 +101,8 @@ def _progress_metadata(newest: BatchRecord) -> dict[str, Any]:
 def _count_metadata(summary: BatchSummary) -> dict[str, Any]:
     """Return the sums of the interval; counts of what most streams never have are left out while they are zero."""
     rare_counts = {
+        "records_late": summary.late,
+        "records_quarantined": summary.quarantined,
         "records_duplicate": summary.duplicate,
         "records_filtered": summary.filtered,
         **{f"panes_{timing}": count for timing, count in summary.panes.items()},
@@ -109,8 +111,6 @@ def _count_metadata(summary: BatchSummary) -> dict[str, Any]:
     return {
         "records_read": summary.read,
         "records_accepted": summary.accepted,
-        "records_late": summary.late,
-        "records_quarantined": summary.quarantined,
         "rows": summary.rows,
         **{name: count for name, count in rare_counts.items() if count},
         "state_rows": summary.newest.state_rows,
