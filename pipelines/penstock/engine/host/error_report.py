@@ -6,6 +6,7 @@ Plans, Scala frames and internal column names of Spark stay in the log file.
 import re
 
 from penstock.core.errors import PenstockError
+from penstock.engine.errors import DefinitionError
 from penstock.engine.user_tracebacks import parse_user_traceback, read_user_traceback
 
 _COLUMN_ID = re.compile(r"(?<=\w)#\d+L?\b")
@@ -30,5 +31,9 @@ def summarize_error(error: BaseException) -> str:
 
 
 def describe_user_traceback(error: BaseException) -> str:
-    """Return the user's own traceback of an error; empty if no user code takes part."""
-    return read_user_traceback(error).as_text()
+    """Return the user's own traceback of an error; empty if no user code takes part.
+
+    A definition error without a cause names its file and line itself.
+    """
+    is_definition = isinstance(error, DefinitionError) and error.__cause__ is None
+    return "" if is_definition else read_user_traceback(error).as_text()

@@ -5,11 +5,8 @@ def describe_failure(error: Exception) -> str | None:
     """Return the text for an error of Penstock, of user code, or of Spark; None for a fault of Penstock itself."""
     # Imported here, because most commands neither fail nor need the engine.
     from penstock.core.errors import PenstockError
-    from penstock.engine.errors import DefinitionError
     from penstock.engine.host.error_report import describe_user_traceback, summarize_error
 
-    if isinstance(error, DefinitionError):
-        return str(error)  # it names file and line itself
     traceback_text = describe_user_traceback(error)
     details = f"\n{traceback_text}" if traceback_text else ""
     if isinstance(error, PenstockError):
