@@ -52,6 +52,12 @@ def test_the_pipeline_goes_before_the_contract_and_the_contract_before_the_setti
     assert (rule.max_future_skew, rule.skew_origin) == expected
 
 
+def test_the_limit_of_the_setting_is_a_plain_number_in_sql(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PENSTOCK_MAX_FUTURE_SKEW", "10m")
+    (source,) = load_plan("sensor_minute").sources
+    assert f"{source.watermark.max_future_skew}L" == "600000L"
+
+
 def test_panes_of_another_stream_have_no_limit() -> None:
     panes = read_panes("changes", columns={"n": "BIGINT"})
     plan = panes.aggregate(n=count()).window(fixed("1 minute")).write("t").to_plan("t")

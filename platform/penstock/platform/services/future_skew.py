@@ -27,5 +27,5 @@ def _apply_limit(source: PlanSource, limit: FutureSkewLimit) -> PlanSource:
     rule = source.watermark
     if rule.skew_origin != "unset" or not isinstance(source.origin, TopicOrigin):
         return source
-    max_future_skew = None if limit == UNLIMITED else limit
+    max_future_skew = None if limit == UNLIMITED else int(limit)  # a setting has a text of its own
     return replace(source, watermark=replace(rule, max_future_skew=max_future_skew, skew_origin="setting"))
