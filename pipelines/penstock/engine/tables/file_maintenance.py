@@ -18,7 +18,7 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from penstock.engine.storage import ObjectStorePath, StoragePath
 from penstock.engine.storage.file_access import open_delta_table, read_parquet, write_parquet
-from penstock.engine.tables.batch_table import build_file_statistics
+from penstock.engine.tables.file_statistics import build_file_statistics
 
 MAX_MERGED_FILE_ROWS = 1_000_000
 MIN_FILES_TO_MERGE = 8

@@ -4,9 +4,8 @@ The staged files are hard-linked into the table's folder, or copied where links 
 for readers of older versions. The commit carries (application, batch id) like every other, so it happens once.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping
-from datetime import timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +15,8 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import create_delta_table, link_or_copy_file, open_delta_table
-from penstock.engine.tables.batch_table import MAX_COMMIT_ATTEMPTS, UNIX_EPOCH, format_timestamp
+from penstock.engine.tables.batch_table import MAX_COMMIT_ATTEMPTS
+from penstock.engine.tables.file_statistics import UNIX_EPOCH, encode_statistics, format_timestamp
 
 FilePredicate = Callable[[str], bool]
 ONE_MICROSECOND = timedelta(microseconds=1)
@@ -117,8 +117,14 @@ def _to_statistics_json(file: Mapping[str, Any]) -> str:
         "maxValues": select_bounds("max"),
         "nullCount": select_bounds("null_count"),
     }
-    return json.dumps(payload)
+    return encode_statistics(payload)
 
 
 def _to_statistics_value(value: Any) -> Any:
-    return format_timestamp((value - UNIX_EPOCH) // ONE_MICROSECOND) if hasattr(value, "timestamp") else value
+    match value:
+        case datetime():
+            return format_timestamp((value - UNIX_EPOCH) // ONE_MICROSECOND)
+        case date():
+            return value.isoformat()
+        case _:
+            return value

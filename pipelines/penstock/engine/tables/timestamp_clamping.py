@@ -7,7 +7,7 @@ year 1 may start before it. Tables hold such timestamps, but Python raises Overf
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.engine.tables.batch_table import EARLIEST_TIMESTAMP_US, LATEST_TIMESTAMP_US
+from penstock.engine.tables.file_statistics import EARLIEST_TIMESTAMP_US, LATEST_TIMESTAMP_US
 
 
 def clamp_timestamps(rows: pa.Table) -> pa.Table:
