@@ -24,6 +24,7 @@ from penstock.core.kafka_client import BrokerAccess
 from penstock.core.waiting import wait_until
 from penstock.engine.archive.archive_stream import ArchiveConfig, ArchiveStream
 from penstock.engine.batch.excluded_records import ResentFinder, find_no_resent
+from penstock.engine.batch.stream_claim import make_stream_claim
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.errors import ReplayError
 from penstock.engine.history import replaced_tables
@@ -62,8 +63,16 @@ class ReplayRunner(StreamRunner):
         folder = resolve_stream_folder(self.streams_folder, self.plan.name)
         config = StreamConfig(BrokerAccess(self.broker.bootstrap), self.warehouse)
         fence = WriteFence(self.plan.name, self.epoch, lambda: True)
+        claim = make_stream_claim(self.streams_folder, self.plan.name)
         stream = LiveStream(
-            self.plan, self.session, folder, config, fence, self.progress.record_outcome, lambda: self.clock
+            self.plan,
+            self.session,
+            folder,
+            config,
+            fence,
+            self.progress.record_outcome,
+            lambda: self.clock,
+            claim,
         )
         stream.start(reading=reading)
         return stream
