@@ -51,7 +51,7 @@ def list_tables(as_json: bool) -> None:
     epilog=format_examples(
         "penstock table show sensor_minute",
         "penstock table show sensor_minute --kind panes --all-columns",
-        'penstock table show sensor_minute --where "temperature > 20" --limit 5',
+        'penstock table show sensor_minute --where "temperature > 20"',
         "penstock table show sensor_minute --watch",
     ),
 )
