@@ -117,7 +117,7 @@ def replay_stream(
         source = open_replay_source(session, plan, settings, start)
         records = sum(offset_range.end - offset_range.start for offset_range in source.list_ranges())
         estimate = estimate_replay(store, request.stream, records)
-        report_progress(f"{records:,} records, {estimate}")
+        report_progress(str(estimate))
         batch = None
         if request.switch or unfinished_replay:
             batch, accounts = _replay_and_switch(
