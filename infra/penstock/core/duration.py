@@ -40,6 +40,9 @@ ABBREVIATIONS = {
 
 EXAMPLES = "Write a number and a unit, such as '10s', '1h30m', '10 seconds' or '7 days'"
 
+DURATION_PATTERN = r"^\s*(\d+(\.\d+)?\s*[A-Za-zµ]+\s*)+$|^\s*[Pp][\d.WDTHMSwdthms]+\s*$"
+"""What every duration matches, for schemas; it does not know the units."""
+
 _PART = re.compile(r"\s*(?P<number>\d{1,18}(?:\.\d{1,18})?)\s*(?P<unit>[a-zµ]+)\s*")
 _NUMBER = r"[\d.]{1,36}"
 _ISO_8601 = re.compile(

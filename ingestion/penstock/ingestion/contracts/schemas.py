@@ -13,6 +13,7 @@ from penstock.ingestion.errors import ContractError
 Schema = Mapping[str, Any]
 _LOGICAL_KEYS = ("logicalType", "precision", "scale")
 _NESTED_KEYS = ("fields", "type", "items", "values")
+JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def to_schema(contract: Contract) -> Schema:
@@ -72,7 +73,7 @@ def without_logical_types(schema: Any) -> Any:
 def to_json_schema(contract: Contract) -> Schema:
     """Return the JSON Schema of a contract. It allows unknown fields unless the contract refuses them."""
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$schema": JSON_SCHEMA_DIALECT,
         "title": contract.topic,
         "description": contract.doc,
         "type": "object",

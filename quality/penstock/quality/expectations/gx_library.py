@@ -1,6 +1,7 @@
 """Great Expectations, imported on first use because the import takes seconds. Telemetry is off."""
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -30,6 +31,17 @@ class GxLibrary:
         """Return the class of an expectation by its name in suites; None if it does not exist."""
         name = "".join(word.capitalize() for word in kind.split("_"))
         return getattr(self.module.expectations, name, None)
+
+    def list_expectations(self) -> dict[str, Any]:
+        """Return the class of each expectation by its name in suites, sorted."""
+        classes = vars(self.module.expectations)
+        names = {
+            name: re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+            for name in classes
+            if name.startswith("Expect")
+        }
+        by_suite_name = {suite_name: classes[name] for name, suite_name in names.items()}
+        return {name: by_suite_name[name] for name in sorted(by_suite_name) if self.find_expectation(name)}
 
     def build_suite(self, suite: Suite) -> Any:
         """Return a suite as an object of the library. Raises SuiteError for unknown or invalid expectations."""
