@@ -14,7 +14,10 @@ NO_SYNONYMS: Mapping[str, str] = MappingProxyType({})
 
 
 def find_nearest_name(
-    name: str, known_names: Iterable[str], synonyms: Mapping[str, str] = NO_SYNONYMS
+    name: str,
+    known_names: Iterable[str],
+    synonyms: Mapping[str, str] = NO_SYNONYMS,
+    min_similarity: float = MIN_SIMILARITY,
 ) -> str | None:
     """Return the known name that was probably meant, None where none is similar.
 
@@ -25,9 +28,11 @@ def find_nearest_name(
     synonym = synonyms.get(_normalize(name))
     if synonym in known:
         return synonym
-    if nearest := _find_similar(name, known):
+    if nearest := _find_similar(name, known, min_similarity):
         return nearest
-    similar_synonym = _find_similar(name, [word for word, meant in synonyms.items() if meant in known])
+    similar_synonym = _find_similar(
+        name, [word for word, meant in synonyms.items() if meant in known], min_similarity
+    )
     return None if similar_synonym is None else synonyms[similar_synonym]
 
 
@@ -88,9 +93,9 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
-def _find_similar(name: str, candidates: Iterable[str]) -> str | None:
+def _find_similar(name: str, candidates: Iterable[str], min_similarity: float) -> str | None:
     nearest = max(candidates, key=lambda other: _similarity(name, other), default=None)
-    return nearest if nearest is not None and _similarity(name, nearest) >= MIN_SIMILARITY else None
+    return nearest if nearest is not None and _similarity(name, nearest) >= min_similarity else None
 
 
 def _similarity(name: str, other: str) -> float:

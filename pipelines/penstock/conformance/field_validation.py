@@ -2,16 +2,14 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from difflib import get_close_matches
 from typing import Any
 
+from penstock.core.names import find_nearest_name
 from penstock.engine.errors import TranscriptError, UnsupportedCaseError
 
 COMMENT_KEYS = frozenset({"raw", "note", "notes", "comment", "id", "source", "confidence", "raw_timestamp"})
 """Fields that are only for people, at any level."""
 
-MIN_SIMILARITY = 0.8
-"""The similarity from which on a keyword counts as misspelled."""
 
 UNNAMED_CASE = "without id"
 
@@ -55,9 +53,8 @@ def refuse_misspelled_fields(node: Mapping[str, Any], known_fields: Collection[s
     """Refuse an unknown field that is similar to a missing known field; it would have no effect."""
     absent = [word for word in known_fields if word not in node]
     for name in node.keys() - {*known_fields, *COMMENT_KEYS}:
-        suggestions = get_close_matches(str(name), absent, 1, MIN_SIMILARITY)
-        if suggestions:
-            raise TranscriptError(f"{path} has an unknown field {name!r}. Did you mean {suggestions[0]!r}?")
+        if nearest := find_nearest_name(str(name), absent):
+            raise TranscriptError(f"{path} has an unknown field {name!r}. Did you mean {nearest!r}?")
 
 
 def is_flag(value: Any) -> bool:

@@ -10,6 +10,7 @@ QualityError
     └── NotCheckableInStreamError   an expectation cannot be checked record by record
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from penstock.core.display_path import display_path
@@ -55,7 +56,15 @@ class SuiteError(QualityError):
 
     def __init__(self, location: object, expectation: str, finding: str, fix: str) -> None:
         place = display_path(location) if isinstance(location, Path) else location
-        super().__init__(f"{place}: {expectation}: {finding}. {fix}.")
+        end = "" if fix.endswith("?") else "."
+        super().__init__(f"{place}: {expectation}: {finding}. {fix}{end}")
+
+
+class CombinedSuiteError(SuiteError):
+    """Several problems of one suite, each on a line."""
+
+    def __init__(self, problems: Sequence[SuiteError]) -> None:
+        QualityError.__init__(self, "\n".join(map(str, problems)))
 
 
 class NotCheckableInStreamError(SuiteError):

@@ -125,7 +125,7 @@ def test_an_action_in_a_table_suite_is_refused(tmp_path: Path) -> None:
 def test_an_expectation_over_several_rows_is_refused_by_name_and_file(tmp_path: Path) -> None:
     mean = "expect_column_mean_to_be_between"
     text = f"expectations: [{{type: {mean}, kwargs: {{column: temperature}}, meta: {{action: warn}}}}]"
-    with pytest.raises(SuiteError, match=r"sensors.yaml: temperature_mean_to_be_between: .* several rows"):
+    with pytest.raises(SuiteError, match=r"sensors.yaml:1: temperature_mean_to_be_between: .* several rows"):
         add_topic_checks(catalog.load_plan("sensor_minute"), write_suite(tmp_path, text))
 
 
@@ -183,3 +183,35 @@ def test_an_expectation_unknown_to_the_library_is_refused(tmp_path: Path) -> Non
         assert suite is not None
         with pytest.raises(SuiteError, match=message):
             load_library().build_suite(suite)
+
+
+def test_all_problems_of_a_suite_are_reported_each_with_its_line(tmp_path: Path) -> None:
+    text = """expectations:
+  - type: expect_column_values_to_not_be_null
+    kwargs: {column: devise}
+    meta: {action: quarantine}
+  - type: expect_column_values_to_not_be_null
+    kwargs: {column: site}
+    mta: {action: warn}
+  - {type: expect_column_values_to_not_be_null, kwargs: {column: id}, meta: {action: quarantin}}
+"""
+    folder = write_suite(tmp_path, text)
+    file = folder / "topics/sensors.yaml"
+    meta_fix = "Did you mean 'meta'? Its keys are: type, kwargs, meta."
+    action_fix = "Did you mean 'quarantine'? Write one of: warn, quarantine, stop."
+    with pytest.raises(SuiteError) as refused:
+        load_suite("topics/sensors", folder)
+    assert str(refused.value).splitlines() == [
+        f"{file}:5: expectation 2: contains unknown keys: mta. {meta_fix}",
+        f"{file}:8: id_values_to_not_be_null: action is 'quarantin'. {action_fix}",
+    ]
+    write_suite(
+        tmp_path, text.replace("mta:", "meta:").replace("quarantin}", "warn}").replace("site", "sight")
+    )
+    with pytest.raises(SuiteError) as refused:
+        add_topic_checks(catalog.load_plan("sensor_minute"), folder)
+    assert [line.partition(". ")[0] for line in str(refused.value).splitlines()] == [
+        f"{file}:2: devise_values_to_not_be_null: unknown field 'devise'",
+        f"{file}:5: sight_values_to_not_be_null: unknown field 'sight'",
+    ]
+    assert "Did you mean 'device'?" in str(refused.value)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
+from penstock.core.names import suggest_or_list
 from penstock.engine.definition.predicates import quote_column
 from penstock.engine.definition.predicates import sql_literal as text_of
 from penstock.quality.errors import NotCheckableInStreamError
@@ -61,8 +62,8 @@ class ExpectationArguments:
     def resolve_column(self, column: Any) -> tuple[str, str]:
         """Return the SQL and the type of a column."""
         if not isinstance(column, str) or column not in self._columns:
-            fields = ", ".join(self._columns)
-            raise self.refusal(f"unknown field {column!r}", f"Use one of: {fields}")
+            fix = suggest_or_list(str(column), self._columns, "Use one of")
+            raise self.refusal(f"unknown field {column!r}", fix)
         return ".".join(map(quote_column, column.split("."))), self._columns[column]
 
     def refuse_remaining(self) -> None:

@@ -5,9 +5,9 @@ several rows, or that could stop a stream on a value of another type, are refuse
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any
 
+from penstock.core.names import find_nearest_name, list_names
 from penstock.engine.definition.sql_type_names import base_type
 from penstock.engine.plan.sources import Column, RowCheck
 from penstock.ingestion.contracts.field_types.type_discovery import parse_spark_type
@@ -72,11 +72,15 @@ def compile_unexpected(expectation: Expectation, columns: ColumnTypes) -> str:
     return compiler(ExpectationArguments(expectation, columns))
 
 
+MIN_KIND_SIMILARITY = 0.95
+"""Names of expectations have long parts in common, and those that are not supported here are correct."""
+
+
 def describe_alternatives(kind: str) -> str:
     """Describe what can be checked in a stream, nearest match first."""
-    close_matches = get_close_matches(kind, COMPILERS, 1, 0.95)
-    advice = f"Did you mean {close_matches[0]}? If not, check" if close_matches else "Check"
-    return f"{advice} it on the table; in a stream, use one of {', '.join(sorted(COMPILERS))}"
+    nearest = find_nearest_name(kind, COMPILERS, min_similarity=MIN_KIND_SIMILARITY)
+    advice = f"Did you mean {nearest}? If not, check" if nearest else "Check"
+    return f"{advice} it on the table; in a stream, use one of {list_names(kind, COMPILERS)}"
 
 
 def _compile_between(args: ExpectationArguments) -> str:

@@ -3,18 +3,21 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from penstock.core.display_path import display_path
 from penstock.core.duration import parse_duration_ms
 from penstock.core.errors import DurationError
-from penstock.core.names import suggest_name
+from penstock.core.names import suggest_name, suggest_or_list
+from penstock.core.source_tree import find_line
 from penstock.engine.plan.sources import CheckAction
-from penstock.ingestion.contracts.yaml_files import read_yaml
+from penstock.ingestion.contracts.yaml_files import read_yaml, read_yaml_lines
 from penstock.ingestion.errors import DocumentError
 from penstock.quality.errors import SuiteError
+from penstock.quality.expectations.suite_problems import SuiteProblemCollector
 
 SUITES_FOLDER = Path(__file__).parents[1] / "suites"
 TOPICS_FOLDER = "topics"
@@ -37,6 +40,8 @@ class Expectation:
     name: str
     action: CheckAction | None = None
     why: str = ""
+    line: int | None = field(default=None, compare=False)
+    """The line of the suite's file at which it starts."""
 
 
 @dataclass(frozen=True)
@@ -100,29 +105,36 @@ def _load_suite_file(subject: str, path: Path, _written_at: int) -> Suite:
     if subject.startswith(f"{TOPICS_FOLDER}/") and "batches" in document:
         fix = "Remove batches: records of a topic are checked when they are read"
         raise SuiteError(path, "batches", f"are {document['batches']}", fix)
-    suite = Suite(
+    return Suite(
         subject,
-        tuple(
-            _parse_expectation(path, number, expectation)
-            for number, expectation in enumerate(document["expectations"], 1)
-        ),
+        _parse_expectations(path, subject, document["expectations"]),
         _parse_cut(path, document.get("batches", {})),
         _parse_statistics(path, subject, document.get("statistics")),
         path,
     )
-    names = [expectation.name for expectation in suite.expectations]
-    for name in names:
-        if names.count(name) > 1:
-            raise SuiteError(
-                path, name, "two expectations have this name", "Give one of them another name under meta"
-            )
-    for expectation in suite.expectations:
-        _check_action(path, suite, expectation)
-    return suite
+
+
+def _parse_expectations(path: Path, subject: str, entries: Sequence[Any]) -> tuple[Expectation, ...]:
+    """Return the expectations of a suite. The error has the problems of all of them, each with its line."""
+    lines = read_yaml_lines(path)
+    collector = SuiteProblemCollector()
+    expectations: dict[str, Expectation] = {}
+    for number, entry in enumerate(entries, 1):
+        line = find_line(lines, f"expectations.{number}")
+        with collector.collect():
+            expectation = _parse_expectation(display_path(path, line), number, entry)
+            if expectation.name in expectations:
+                fix = "Give one of them another name under meta"
+                problem = "two expectations have this name"
+                raise SuiteError(display_path(path, line), expectation.name, problem, fix)
+            expectations[expectation.name] = replace(expectation, line=line)
+            _check_action(display_path(path, line), subject, expectation)
+    collector.raise_problems()
+    return tuple(expectations.values())
 
 
 def _refuse_unknown_keys(
-    path: Path, location: str, entries: Mapping[Any, Any], known_keys: Sequence[str]
+    path: Path | str, location: str, entries: Mapping[Any, Any], known_keys: Sequence[str]
 ) -> None:
     """Refuse keys that do not exist. The error names all of them, each with the nearest key."""
     unknown_keys = [str(key) for key in entries if key not in known_keys]
@@ -133,7 +145,7 @@ def _refuse_unknown_keys(
         raise SuiteError(path, location, f"contains unknown keys: {', '.join(unknown_keys)}", fix)
 
 
-def _parse_expectation(path: Path, number: int, entry: Any) -> Expectation:
+def _parse_expectation(path: str, number: int, entry: Any) -> Expectation:
     location = f"expectation {number}"
     if isinstance(entry, Mapping):
         _refuse_unknown_keys(path, location, entry, _EXPECTATION_KEYS)
@@ -157,8 +169,8 @@ def _parse_expectation(path: Path, number: int, entry: Any) -> Expectation:
         )
     action = meta.get("action")
     if action not in (None, *get_args(CheckAction)):
-        known_actions = ", ".join(get_args(CheckAction))
-        raise SuiteError(path, name, f"action is {action!r}", f"Write one of: {known_actions}")
+        fix = suggest_or_list(str(action), get_args(CheckAction), "Write one of")
+        raise SuiteError(path, name, f"action is {action!r}", fix)
     return Expectation(entry["type"], dict(kwargs), name, action, str(meta.get("why", "")))
 
 
@@ -207,11 +219,12 @@ def _parse_statistics(path: Path, subject: str, settings: Any) -> StatisticsSett
     return StatisticsSettings(every_ms, sensitivity, tuple(distinct))
 
 
-def _check_action(path: Path, suite: Suite, expectation: Expectation) -> None:
-    if suite.topic is not None and expectation.action is None:
+def _check_action(path: str, subject: str, expectation: Expectation) -> None:
+    is_topic = subject.startswith(f"{TOPICS_FOLDER}/")
+    if is_topic and expectation.action is None:
         fix = "Write action: warn, quarantine or stop under meta"
         raise SuiteError(path, expectation.name, "has no action, but a topic expectation needs one", fix)
-    if suite.topic is None and expectation.action is not None:
+    if not is_topic and expectation.action is not None:
         fix = "Remove the action: only expectations about topics have one"
         raise SuiteError(path, expectation.name, f"action is {expectation.action}", fix)
 
