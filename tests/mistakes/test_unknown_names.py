@@ -37,7 +37,7 @@ REQUIRED_OPTIONS = {
     ("state", "export"): ["--to", "state.csv"],
     ("quarantine", "discard"): ["--why", "test"],
 }
-NEEDS_BROKER = {("topics", "list"), ("consume",)}
+NEEDS_BROKER = {("topics", "list"), ("topics", "delete"), ("consume",)}
 """Only the broker knows which topics there are; tests with a broker cover them."""
 
 

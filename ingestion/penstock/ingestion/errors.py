@@ -12,6 +12,7 @@ IngestionError
 ├── LedgerError              a delivery ledger cannot be read, written or continued
 ├── DeliveryError            the producer stopped; it carries the acknowledged sequence
 ├── ConsumerGroupError       a consumer group cannot consume, or its offsets cannot be read or committed
+│   └── TopicNotFoundError       the broker has no such topic
 └── SourceError              a source cannot be read, or cannot resume at a position
     └── SourceOptionsError   a source does not exist, or its options are wrong
 """
@@ -84,6 +85,12 @@ class TopicReadError(IngestionError):
 
 class ConsumerGroupError(IngestionError):
     """A consumer group cannot consume, or its offsets cannot be read or committed."""
+
+
+class TopicNotFoundError(ConsumerGroupError):
+    """The broker has no topic of this name."""
+
+    exit_code = 2
 
 
 class SourceError(IngestionError):

@@ -225,8 +225,9 @@ def test_a_consumer_shows_its_assignment_and_resumes(run_on_broker, home: Path):
 
 def test_a_missing_topic_is_reported(run_on_broker):
     result = run_on_broker("consume", "nonsense")
-    assert result.code == 1
-    assert "No topic nonsense at 127.0.0.1:" in result.err
+    assert result.code == 2
+    assert "there is no topic 'nonsense'" in result.err
+    assert run_on_broker("topics", "plan", "--allow-destroy", "nonsense").code == 2
 
 
 def test_topics_are_listed_with_their_offsets(run_on_broker):

@@ -7,8 +7,9 @@ from threading import Event
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from penstock.core.kafka_client import PLAINTEXT_CLIENT, KafkaClientSettings, describe_kafka_error
+from penstock.core.names import explain_unknown_name
 from penstock.ingestion.consumers.topic_contents import read_headers
-from penstock.ingestion.errors import ConsumerGroupError
+from penstock.ingestion.errors import ConsumerGroupError, TopicNotFoundError
 
 _POLL_TIMEOUT_S = 0.1
 _METADATA_TIMEOUT_S = 15.0
@@ -99,11 +100,12 @@ class PlainConsumer:
 
     def _check_topic(self, consumer: Consumer) -> None:
         """Check that the topic exists: a group member waits silently for a topic that does not."""
-        metadata = consumer.list_topics(self._topic, timeout=_METADATA_TIMEOUT_S).topics[self._topic]
-        if metadata.error is not None:
-            raise ConsumerGroupError(
-                f"No topic {self._topic} at {self._bootstrap}. "
-                "`penstock topics apply` creates the topics of the catalog."
+        topics = consumer.list_topics(timeout=_METADATA_TIMEOUT_S).topics
+        if self._topic not in topics:
+            names = [name for name in topics if not name.startswith("__")]
+            raise TopicNotFoundError(
+                f"{explain_unknown_name('topic', self._topic, names, 'penstock topics list')} (broker: "
+                f"{self._bootstrap}; `penstock topics apply` creates declared topics)"
             )
 
     def _poll_and_handle(self, consumer: Consumer, poll_limit: int) -> int:
