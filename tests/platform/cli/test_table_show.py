@@ -70,6 +70,7 @@ def test_internal_columns_are_left_out_of_the_table_and_not_of_json(run, windows
         (f"window_start < '{NOW - timedelta(minutes=30):%Y-%m-%d %H:%M:%S}'", [("a", 20.0), ("b", 20.0)]),
         ("batch_id = 13", []),
     ],
+    ids=["values", "time", "no row"],
 )
 def test_rows_are_filtered_by_a_condition_in_sql(
     run, windows: None, condition: str, expected: list[tuple[str, float]]
