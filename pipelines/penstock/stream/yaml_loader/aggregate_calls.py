@@ -98,12 +98,20 @@ def _substitute_colon(match: re.Match[str]) -> str:
 
 
 def parse_constant(node: ast.expr, field: str) -> Any:
-    """Return a constant. A name is the string of that name."""
+    """Return a constant. A name, and the path to a member such as `address.zip`, is the string of that name."""
     match node:
         case ast.Name(id=name):
             return name
+        case ast.Attribute() if _is_path(node):
+            return ast.unparse(node)
         case ast.Constant(value=value):
             return value
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
             return -value
     raise DefinitionError(field, ast.unparse(node), AGGREGATE_CALL_HINT)
+
+
+def _is_path(node: ast.expr) -> bool:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name) and _COLON_SUBSTITUTE not in ast.unparse(node)
