@@ -323,7 +323,7 @@ def test_a_function_without_known_columns_is_refused(returns: dict[str, str]) ->
 
 UNKNOWN_TYPES = {
     "stateful.returns.n": lambda: read("sensors").stateful(alarm, state=Alarm, returns={"n": "BIGNT"}),
-    "read_panes.columns.n": lambda: read_panes("panes", columns={"n": "DECIMAL(10,2)"}, lateness="1 hour"),
+    "read_panes.columns.n": lambda: read_panes("panes", columns={"n": "DECIMAL(50,2)"}, lateness="1 hour"),
     "map.returns.n": lambda: read("sensors").map(dict, returns={"n": "ARRAY<NUMBER>"}),
 }
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from penstock.core.names import suggest_name
 from penstock.engine.definition.argument_checks import require
 from penstock.engine.definition.predicates import Predicate, iter_comparisons
 from penstock.engine.definition.sql_arrow_types import find_arrow_type
@@ -30,8 +31,10 @@ SCALAR_KEY_HINT = (
 def check_column_types(columns: Iterable[Column], field: str) -> None:
     """Refuse a column type that is not declarable."""
     for column in columns:
-        fix = f"Write one of: {', '.join(DECLARABLE_TYPES)}, or ARRAY<one of them>"
-        require(is_declarable_type(column.type), f"{field}.{column.name}", f"{column.type!r}", fix)
+        suggestion = suggest_name(column.type, DECLARABLE_TYPES).lstrip()
+        fix = f"{suggestion} Write one of: {', '.join(DECLARABLE_TYPES)}, or ARRAY<one of them>".lstrip()
+        problem = f"{column.type!r} is not a type"
+        require(is_declarable_type(column.type), f"{field}.{column.name}", problem, fix)
 
 
 def is_declarable_type(type_name: str) -> bool:
