@@ -65,10 +65,11 @@ class RefusedRecordCounter:
             else ""
         )
         return RefusedReason(
-            reason, count, first.detail, _shorten(first.value) if self._shows_values else "", position
+            reason, count, first.detail, shorten_value(first.value) if self._shows_values else "", position
         )
 
 
-def _shorten(value: bytes) -> str:
+def shorten_value(value: bytes) -> str:
+    """Return the start of a record as text."""
     text = " ".join(value[: 4 * MAX_VALUE_CHARS].decode("utf-8", "replace").split())
     return text if len(text) <= MAX_VALUE_CHARS else f"{text[:MAX_VALUE_CHARS]}…"

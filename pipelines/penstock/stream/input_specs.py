@@ -31,6 +31,7 @@ from penstock.ingestion.contracts import (
     list_contract_names,
     load_contract,
 )
+from penstock.ingestion.contracts.contract_modes import UNKNOWN_FIELDS_COLUMN
 from penstock.ingestion.contracts.field_types.timestamp_type import DEFAULT_TIMESTAMP
 from penstock.ingestion.contracts.field_types.type_discovery import parse_spark_type
 
@@ -84,12 +85,21 @@ class TopicInput:
         tombstones = self.tombstone_rule(contract)
         if tombstones is not None:
             columns = (*columns, Column(tombstones.column, "BOOLEAN"))
+        if contract.unknown_fields == "keep":
+            columns = (*columns, Column(UNKNOWN_FIELDS_COLUMN, "STRING"))
         watermark_rule = self.watermark_rule(contract)
         deduplication = deduplication_spec.for_contract(contract) if deduplication_spec else None
         columns = (*columns, *list_member_columns(columns, paths))
         origin = self.source_origin(contract)
         return PlanSource(
-            contract.topic, origin, columns, event_time, watermark_rule, deduplication, tombstones=tombstones
+            contract.topic,
+            origin,
+            columns,
+            event_time,
+            watermark_rule,
+            deduplication,
+            tombstones=tombstones,
+            unknown_fields=contract.unknown_fields,
         )
 
     def tombstone_rule(self, contract: Contract) -> Tombstones | None:
@@ -154,6 +164,8 @@ def _to_column(contract_field: ContractField) -> Column:
         field_type.spark_type,
         contract_field.required,
         None if field_type in implied_types else str(field_type),
+        declared_type=str(field_type),
+        personal=contract_field.personal,
     )
 
 

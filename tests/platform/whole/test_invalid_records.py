@@ -39,7 +39,7 @@ def encode_without(field: str) -> bytes:
 
 INVALID_KINDS: list[tuple[bytes | None, str]] = [
     (encode_payment(0)[:-1], "malformed"),
-    (encode_payment(0, at="noon"), "malformed"),
+    (encode_payment(0, at="noon"), "wrong_type:at"),
     (b"[1, 2]", "malformed"),
     (b"\xff\xfe\x00", "malformed"),
     (None, "no_value"),

@@ -28,7 +28,7 @@ def encode(**changes: Any) -> bytes:
 
 INVALID_KINDS: list[tuple[bytes | None, str]] = [
     (encode()[:-1], "malformed"),
-    (encode(at="noon"), "malformed"),
+    (encode(at="noon"), "wrong_type:at"),
     (b"[1, 2]", "malformed"),
     (b"\xff\xfe\x00", "malformed"),
     (None, "no_value"),

@@ -85,8 +85,11 @@ class RecordJudge:
 
         Values are written as Spark reads them. Unknown fields that are to be kept are in UNKNOWN_FIELDS_COLUMN.
         """
-        self.decode(value)
-        members = self._read_members(value)
+        try:
+            self.decode_valid(value)
+            members = _split_valid(value)
+        except DECODE_ERRORS:
+            members = self._read_members(value)
         declared = {
             name: judge.to_canonical(members[name])
             for name, judge in self._field_judges.items()
@@ -97,7 +100,8 @@ class RecordJudge:
             if unknown:
                 text = msgspec.json.encode(unknown).decode("utf-8", "replace")
                 declared[UNKNOWN_FIELDS_COLUMN] = msgspec.Raw(msgspec.json.encode(text))
-        return msgspec.json.encode(declared)
+        # What is not UTF-8 now is in members of structs that are ignored.
+        return msgspec.json.encode(declared).decode("utf-8", "replace").encode()
 
     def _read_members(self, value: bytes) -> dict[str, msgspec.Raw]:
         """Return the members of a valid record; raise InvalidRecordError."""
@@ -132,6 +136,14 @@ class RecordJudge:
     def _describe_missing(self, name: str, members: Mapping[str, Any]) -> str:
         unknown = [other for other in members if other not in self._field_judges]
         return f"the record has no such field.{suggest_name(name, unknown)}".rstrip(".")
+
+
+def _split_valid(value: bytes) -> dict[str, msgspec.Raw]:
+    """Return the members of a valid record, in which names of unknown fields may not be UTF-8."""
+    try:
+        return _split_members(value)
+    except UnicodeDecodeError:
+        return _split_members(value.decode("utf-8", "replace").encode())
 
 
 @cache

@@ -22,6 +22,13 @@ class RecordFormat:
     decode: Callable[[bytes], msgspec.Struct]
 
 
+def create_reading_checker(contract: Contract, registry: SchemaRegistry) -> RecordChecker:
+    """Return a checker for values that are in the topic, without registering a schema."""
+    if contract.encoding == "json":
+        return JsonChecker(contract)
+    return AvroChecker(AvroCodec(contract, 0, registry.find_schema))
+
+
 def create_record_format(contract: Contract, registry: SchemaRegistry | None = None) -> RecordFormat:
     """Register the schema of a contract, unless it has no registry, and return its format."""
     plain_codec = json_codec(contract)

@@ -17,6 +17,7 @@ from penstock.conformance.on_spark.shared_topic import ScriptBatch, SharedTopic,
 from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.plan.stages import DEFAULT_TRIGGER, Plan
 from penstock.engine.spark.batch_input import SparkBatchInput
+from penstock.engine.spark.parse.suspects import judge_always
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -120,7 +121,9 @@ def run_shared_job(
     """Run one job, and yield every batch with its share."""
     clock, topic = part
     raw = session.createDataFrame(topic.table)
-    reading = SparkBatchInput(raw, scripts[0].plan.sources, stage, clock, topic.ranges)
+    reading = SparkBatchInput(
+        raw, scripts[0].plan.sources, stage, clock, topic.ranges, judge_mode=judge_always()
+    )
     job_partials = reading.compute_partials()
     for script_batch, partition in topic.partitions.items():
         yield script_batch, SharedJobReading(reading, job_partials, partition)

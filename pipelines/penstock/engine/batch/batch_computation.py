@@ -5,7 +5,13 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from penstock.engine.batch.batch_input import BatchInput, IdentifiedInput, find_newest_times, split_by_stage
+from penstock.engine.batch.batch_input import (
+    BatchInput,
+    IdentifiedInput,
+    UnprovenRecordsError,
+    find_newest_times,
+    split_by_stage,
+)
 from penstock.engine.batch.batch_result import BatchResult
 from penstock.engine.batch.committed_state import CommittedState
 from penstock.engine.batch.input_watermarks import StreamWatermarks, WatermarkRules
@@ -35,6 +41,12 @@ class BatchComputation:
 
     def compute(self, batch_input: BatchInput) -> BatchResult:
         """Read and process the records. Release the result after use."""
+        try:
+            return self._compute(batch_input)
+        except UnprovenRecordsError:
+            return self._compute(batch_input)
+
+    def _compute(self, batch_input: BatchInput) -> BatchResult:
         with self.stopwatch.step("read"):
             batch_input, dedup_result = self._drop_duplicates(batch_input)
             record_count = sum(span.end - span.start for span in self.intent.ranges)

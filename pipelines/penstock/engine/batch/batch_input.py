@@ -44,6 +44,10 @@ FATE_DUPLICATE = "duplicate"
 FATE_FILTERED = "filtered"
 
 
+class UnprovenRecordsError(Exception):
+    """Records that were taken for invalid are valid. Compute the batch again: the same input then gives them."""
+
+
 class BatchInput(Protocol):
     """The records of one batch. Repeated calls return the same."""
 

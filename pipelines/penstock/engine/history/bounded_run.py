@@ -28,6 +28,7 @@ from penstock.engine.spark.aggregate.part_execution import SparkPartExecutor
 from penstock.engine.spark.batch_input import SparkBatchInput
 from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.spark.parse.avro import load_writer_schemas
+from penstock.engine.spark.parse.suspects import JudgeMode
 from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
 from penstock.engine.tables.lookup_tables import LookupTables
@@ -75,6 +76,7 @@ class BoundedRun:
         self._graph = compile_graph(plan, FieldTypeResolver(session).resolve_plan(plan))
         self._lookup_tables = LookupTables(plan.lookups, config.lookup_warehouse)
         self._schema_lookup = config.schema_lookup
+        self._judge_mode = JudgeMode()
         self._engine = BatchEngine(
             self._graph,
             collect_watermark_rules(plan.sources),
@@ -122,6 +124,7 @@ class BoundedRun:
             lookup_rows=self._lookup_tables.rows_reader_at(intent.lookups),
             other_stages=self._graph.record_stages[1:],
             writer_schemas=load_writer_schemas(self._plan.sources, self._schema_lookup),
+            judge_mode=self._judge_mode,
         )
 
     def run_tick(self, clock: int, watermark: int | None = None) -> None:

@@ -31,6 +31,7 @@ from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.spark.multi_batch_input import BatchRanges, MultiBatchInput
 from penstock.engine.spark.parse.avro import SchemaLookup, load_writer_schemas, refuse_without_registry
+from penstock.engine.spark.parse.suspects import judge_always
 from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
 from penstock.engine.storage import StoragePath
 from penstock.engine.tables.lookup_tables import LookupTables
@@ -134,6 +135,7 @@ def reexecute_batches(
                     lookup_rows=lookup_tables.rows_reader_at(batch.table_versions),
                     other_stages=graph.record_stages[1:],
                     writer_schemas=load_writer_schemas(plan.sources, schema_lookup),
+                    judge_mode=judge_always(),
                     batches=tuple(spans.values()),
                 )
             intent = engine.start_data_batch(

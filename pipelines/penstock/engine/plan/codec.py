@@ -53,7 +53,10 @@ def fingerprint(part: object) -> str:
 def contract_version(plan_source: sources.PlanSource) -> str:
     """Return a short hash of the rules that validate records: the fields, event time and quarantine checks."""
     quarantine_checks = tuple(check for check in plan_source.checks if check.action == "quarantine")
-    return fingerprint((plan_source.columns, plan_source.event_time, quarantine_checks))[:12]
+    rules: tuple[object, ...] = (plan_source.columns, plan_source.event_time, quarantine_checks)
+    if plan_source.unknown_fields != "ignore":
+        rules = (*rules, plan_source.unknown_fields)
+    return fingerprint(rules)[:12]
 
 
 def part_to_json(part: object) -> Any:

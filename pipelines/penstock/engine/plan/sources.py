@@ -11,6 +11,7 @@ from penstock.engine.definition.argument_checks import (
     require_positive,
 )
 from penstock.engine.definition.stored_fields import OMITTED_AT_DEFAULT
+from penstock.ingestion.contracts.contract_modes import UnknownFieldPolicy
 
 FileFormat: TypeAlias = Literal["json", "parquet", "delta", "csv", "text"]
 TopicEncoding: TypeAlias = Literal["json", "avro"]
@@ -28,6 +29,8 @@ class Column:
     """A field of a record: its name, its Spark SQL type, and whether it is required.
 
     `field_type` is the type in the contract, where the Spark type does not tell how values are written.
+    `declared_type` and `personal` are of the contract, too. They are not stored with a plan: they decide only which
+    records are valid, and what messages may show.
     """
 
     name: str
@@ -36,6 +39,8 @@ class Column:
     field_type: str | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     is_member: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
     """Whether the name is the path to a member of a struct, as in `address.city`."""
+    declared_type: str | None = field(default=None, compare=False)
+    personal: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -158,6 +163,8 @@ class PlanSource:
     checks: tuple[RowCheck, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
     tombstones: Tombstones | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     """How records without a value are read. Without it they are quarantined."""
+    unknown_fields: UnknownFieldPolicy = field(default="ignore", metadata=OMITTED_AT_DEFAULT)
+    """What happens to fields that are not columns; if they are kept, there is a column for them."""
 
     @property
     def record_columns(self) -> tuple[Column, ...]:

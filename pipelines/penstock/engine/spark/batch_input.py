@@ -1,16 +1,19 @@
 """The input of a batch from Spark: one job computes the partials, further jobs fetch single records."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.engine.batch.batch_input import (
     CHECK_COUNTS_SCHEMA,
+    FATE_QUARANTINED,
     CheckedInput,
     IdentifiedInput,
     MultiStageInput,
     RemotePartialsInput,
+    UnprovenRecordsError,
 )
 from penstock.engine.batch.excluded_records import ExcludedRecord, SplittableInput
 from penstock.engine.batch.intent import OffsetRange
@@ -47,6 +50,8 @@ class SparkBatchInput(
     """The counts of failed checks, filled when the partials are computed."""
     fetched_partials: dict[str, pa.Table] = field(default_factory=dict, compare=False)
     """The partials of all stages by name, filled by the shared pass."""
+    invalid_records: list[pa.Table] = field(default_factory=list, compare=False)
+    """The invalid records, filled when the partials are computed and there are any."""
 
     def compute_partials(self) -> pa.Table:
         """Run the batch's job and fetch the partials of the stage."""
@@ -56,6 +61,7 @@ class SparkBatchInput(
                 observation = create_check_observation(self.sources)
                 all_partials = fetch_all_partials(self, records, observation)
                 self._record_broken_checks(read_observed_breaks(observation))
+            self._judge_invalid(all_partials.values())
             self.fetched_partials.update(all_partials)
         if name in self.fetched_partials:
             return self.fetched_partials[name]
@@ -72,10 +78,12 @@ class SparkBatchInput(
                 if fetched is not None:
                     partials, broken_bits = fetched
                     self._record_broken_checks(broken_bits)
+                    self._judge_invalid([partials])
                     return partials
             observation = create_check_observation(self.sources)
             partials = fetch_partials(self, observation)
             self._record_broken_checks(read_observed_breaks(observation))
+            self._judge_invalid([partials])
             return partials
 
     def compute_remote_partials(self) -> dict[str, PersistedPartials]:
@@ -86,10 +94,16 @@ class SparkBatchInput(
                 with load_once(self) as records:
                     persisted = persist_all_partials(self, records, observation)
                     self._record_broken_checks(read_observed_breaks(observation))
-                    return persisted
-            stage_partials = persist_stage_partials(self, observation)
-            self._record_broken_checks(read_observed_breaks(observation))
-            return {self.stage.plan.name: stage_partials}
+            else:
+                persisted = {self.stage.plan.name: persist_stage_partials(self, observation)}
+                self._record_broken_checks(read_observed_breaks(observation))
+            try:
+                self._judge_invalid(each.summary for each in persisted.values())
+            except UnprovenRecordsError:
+                for each in persisted.values():
+                    each.release()
+                raise
+            return persisted
 
     def inputs_of_other_stages(self) -> "dict[str, SparkBatchInput]":
         """Return the same records as inputs of the other stages; one job computes the partials of all."""
@@ -104,7 +118,7 @@ class SparkBatchInput(
 
     def read_invalid_records(self) -> pa.Table:
         """Fetch the invalid records, byte for byte as they are in the topic."""
-        return fetch_invalid_records(self)
+        return self.invalid_records[-1] if self.invalid_records else fetch_invalid_records(self)
 
     def read_late_records(self, windows: pa.Table) -> pa.Table:
         """Fetch the records of these windows."""
@@ -116,7 +130,9 @@ class SparkBatchInput(
 
     def drop_duplicates(self, duplicates: pa.Table) -> "SparkBatchInput":
         """Return the same records with these addresses dropped as duplicates."""
-        return replace(self, duplicates=duplicates, fetched_partials={}) if duplicates.num_rows else self
+        if not duplicates.num_rows:
+            return self
+        return replace(self, duplicates=duplicates, fetched_partials={}, invalid_records=[])
 
     def describe_user_error(self, problem: BaseException) -> str:
         """Return the error text of user code; empty when the problem has another cause."""
@@ -130,12 +146,40 @@ class SparkBatchInput(
             for span in spans
         )
         return replace(
-            self, raw=self.raw.where(range_condition), ranges=spans, broken_checks=[], fetched_partials={}
+            self,
+            raw=self.raw.where(range_condition),
+            ranges=spans,
+            broken_checks=[],
+            fetched_partials={},
+            invalid_records=[],
         )
 
     def exclude_records(self, poisoned: Sequence[ExcludedRecord]) -> "SparkBatchInput":
         """Return the same records with these marked as invalid."""
-        return replace(self, excluded_records=tuple(poisoned), broken_checks=[], fetched_partials={})
+        return replace(
+            self,
+            excluded_records=tuple(poisoned),
+            broken_checks=[],
+            fetched_partials={},
+            invalid_records=[],
+        )
+
+    def _judge_invalid(self, accounts: Iterable[pa.Table]) -> None:
+        """Fetch and judge the invalid records, if there are any; raise UnprovenRecordsError if one is valid.
+
+        With the judge in the plan, all of them are judged.
+        """
+        if self.judge_mode.is_on:
+            self.judge_mode.end_batch()
+            return
+        fates = [account.column("_fate") for account in accounts]
+        if not any(pc.any(pc.equal(column, FATE_QUARANTINED)).as_py() for column in fates):
+            return
+        try:
+            self.invalid_records.append(fetch_invalid_records(self))
+        except UnprovenRecordsError:
+            self.judge_mode.turn_on()
+            raise
 
     @property
     def _may_quarantine_valid(self) -> bool:

@@ -14,6 +14,7 @@ from penstock.engine.spark.parse.avro import WriterSchemas, refuse_unknown_schem
 from penstock.engine.spark.parse.dedup_ids import mark_duplicates
 from penstock.engine.spark.parse.input_columns import Sources
 from penstock.engine.spark.parse.records import parse_records
+from penstock.engine.spark.parse.suspects import JudgeMode
 from penstock.engine.spark.plan_cache import AnalyzedPlanCache
 from penstock.engine.spark.poison_records import invalidate_excluded
 from penstock.engine.spark.transform.lookup_join import LookupRows, give_no_rows
@@ -46,6 +47,8 @@ class BatchRecords:
     """The writer schemas of inputs in Avro, by topic."""
     plan_cache: AnalyzedPlanCache = field(default_factory=AnalyzedPlanCache, compare=False)
     """The analyzed plans of earlier batches of the stream."""
+    judge_mode: JudgeMode = field(default_factory=JudgeMode, compare=False)
+    """Whether the plans contain the judge of records; shared by the batches of the stream."""
 
     def load(self, *, with_bytes: bool = False) -> "DataFrame":
         """Return the parsed records with their fates; `with_bytes` adds them as they are in the topic."""
@@ -55,10 +58,13 @@ class BatchRecords:
     def parse(self, *, with_bytes: bool) -> "DataFrame":
         """Return the parsed records."""
         refuse_unknown_schemas(self.raw, self.writer_schemas)
-        cache_key = ("/records", with_bytes, *self.writer_schema_ids)
+        with_judge = self.judge_mode.is_on
+        cache_key = ("/records", with_bytes, with_judge, *self.writer_schema_ids)
         records = self.plan_cache.apply_plan(self.raw, cache_key)
         if records is None:
-            records = parse_records(self.raw, self.sources, self.writer_schemas, with_bytes=with_bytes)
+            records = parse_records(
+                self.raw, self.sources, self.writer_schemas, with_bytes=with_bytes, with_judge=with_judge
+            )
             self.plan_cache.store_plan(self.raw, cache_key, records)
         return invalidate_excluded(records, self.excluded_records)
 

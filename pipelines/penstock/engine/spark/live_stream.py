@@ -36,6 +36,7 @@ from penstock.engine.spark.kafka.checkpoint_offsets import read_batch_ranges
 from penstock.engine.spark.kafka.topic_identity import TopicIdentity
 from penstock.engine.spark.kafka.topic_stream import open_topic_stream
 from penstock.engine.spark.parse.avro import load_writer_schemas
+from penstock.engine.spark.parse.suspects import JudgeMode
 from penstock.engine.spark.plan_cache import AnalyzedPlanCache
 from penstock.engine.spark.session import is_session_alive
 from penstock.engine.spark.stream_config import StreamConfig
@@ -84,6 +85,7 @@ class LiveStream:
         self._graph = graph
         lag, watermark_rules = LagTracker(config.broker, clock), collect_watermark_rules(plan.sources)
         self._plan_cache = AnalyzedPlanCache()
+        self._judge_mode = JudgeMode()
         tables = StreamTables(plan, graph, config.warehouse, config.broker.client_config, claim)
         lookup_tables = LookupTables(plan.lookups, config.warehouse)
         self._engine = BatchEngine(
@@ -237,6 +239,7 @@ class LiveStream:
             lookup_rows=self._lookup_tables.rows_reader_at(intent.lookups),
             other_stages=tuple(other_stages),
             plan_cache=self._plan_cache,
+            judge_mode=self._judge_mode,
             writer_schemas=load_writer_schemas(self.plan.sources, self._config.schema_lookup),
         )
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from penstock.engine.batch.batch_input import LATE_RECORD_SCHEMA
+from penstock.engine.batch.batch_input import LATE_RECORD_SCHEMA, UnprovenRecordsError
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.record_schemas import QUARANTINED_RECORD_SCHEMA
 from penstock.engine.dedup.duplicates import RECORD_IDS_SCHEMA
@@ -13,14 +13,15 @@ from penstock.engine.spark.aggregate.constant_columns import fetch_rows
 from penstock.engine.spark.aggregate.partials import assign_windows
 from penstock.engine.spark.batch_records import BatchRecords
 from penstock.engine.spark.parse.dedup_ids import compute_record_ids
-from penstock.engine.spark.parse.input_columns import select_input
+from penstock.engine.spark.parse.input_columns import Sources, select_input
+from penstock.engine.spark.parse.suspects import UNPROVEN, collect_rules, judge_value
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
 def fetch_invalid_records(batch: BatchRecords) -> pa.Table:
-    """Fetch the invalid records, byte for byte as they are in the topic."""
+    """Fetch the invalid records as they are in the topic; raise UnprovenRecordsError if one is valid."""
     invalid_rows = batch.load(with_bytes=True).where("_invalid IS NOT NULL")
     quarantine_rows = invalid_rows.selectExpr(
         "_topic AS topic",
@@ -31,7 +32,26 @@ def fetch_invalid_records(batch: BatchRecords) -> pa.Table:
         "_value AS value",
         "_invalid AS reason",
     )
-    return _fetch_by_address(quarantine_rows, QUARANTINED_RECORD_SCHEMA)
+    return _judge_unproven(_fetch_by_address(quarantine_rows, QUARANTINED_RECORD_SCHEMA), batch.sources)
+
+
+def _judge_unproven(invalid_records: pa.Table, sources: Sources) -> pa.Table:
+    """Return the records with the reasons that the judge gives."""
+    reasons = invalid_records.column("reason").to_pylist()
+    if UNPROVEN not in reasons:
+        return invalid_records
+    rules_by_topic = collect_rules(sources)
+    topics, values = (invalid_records.column(name).to_pylist() for name in ("topic", "value"))
+    for index, reason in enumerate(reasons):
+        if reason == UNPROVEN:
+            verdict = judge_value(values[index], rules_by_topic.get(topics[index]))
+            if verdict.reason is None:
+                raise UnprovenRecordsError
+            reasons[index] = verdict.reason
+    column_number = invalid_records.schema.get_field_index("reason")
+    return invalid_records.set_column(
+        column_number, invalid_records.schema.field(column_number), pa.array(reasons, pa.string())
+    )
 
 
 def fetch_late_records(batch: BatchRecords, windows: pa.Table) -> pa.Table:

@@ -47,7 +47,7 @@ def fetch_by_cached_plan(batch: BatchRecords) -> tuple[pa.Table, int | None] | N
 
 
 def _fetch_unjudged(batch: BatchRecords) -> tuple[pa.Table, int | None]:
-    cache_key = (batch.stage.plan.name, batch.is_small, *batch.writer_schema_ids)
+    cache_key = (batch.stage.plan.name, batch.is_small, batch.judge_mode.is_on, *batch.writer_schema_ids)
     frame = batch.plan_cache.apply_plan(batch.raw, cache_key)
     if frame is None:
         frame = _build_cacheable_frame(batch)
@@ -89,10 +89,17 @@ def persist_stage_partials(batch: BatchRecords, observation: "Observation | None
 def _build_cacheable_frame(batch: BatchRecords) -> "DataFrame":
     """Build partials by a plan that depends neither on the clock of the batch nor on single records."""
     stage, sources = batch.stage, batch.sources
-    parsed = parse_records(batch.raw, sources, batch.writer_schemas)
+    with_judge = batch.judge_mode.is_on
+    parsed = parse_records(batch.raw, sources, batch.writer_schemas, with_judge=with_judge)
     deferred_checks = find_key_checks(parsed, stage, sources)
     if deferred_checks:
-        parsed = parse_records(batch.raw, sources, batch.writer_schemas, deferred_checks=deferred_checks)
+        parsed = parse_records(
+            batch.raw,
+            sources,
+            batch.writer_schemas,
+            deferred_checks=deferred_checks,
+            with_judge=with_judge,
+        )
     records = batch.coalesce_if_small(judge_no_event_times(parsed, sources))
     frame = aggregate_partials(records, stage, with_breaks=bool(assign_check_bits(sources)))
     return apply_key_checks(frame, deferred_checks, stage, sources)

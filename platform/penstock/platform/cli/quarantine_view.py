@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from penstock.quality.quarantine.record_status import QuarantineStatus
 
-RECORD_COLUMNS = ("address", "arrived", "reason", "by", "contract", "state", "value")
+RECORD_COLUMNS = ("address", "arrived", "reason", "detail", "by", "contract", "state", "value")
 _MAX_VALUE_CHARS = 60
 
 
-def to_row(status: "QuarantineStatus", current_versions: set[str]) -> tuple[object, ...]:
-    """Format a record as a row. `current_versions` are the contract versions that streams validate with now."""
+def to_row(status: "QuarantineStatus", current_versions: set[str], detail: str) -> tuple[object, ...]:
+    """Format a record as a row. `current_versions` are the contract versions that streams validate with now.
+
+    `detail` says what is wrong with the record.
+    """
     record = status.record
     contract_label = "current" if set(record.contracts) <= current_versions else "older"
     if record.position.is_dead_letter:
@@ -20,7 +23,16 @@ def to_row(status: "QuarantineStatus", current_versions: set[str]) -> tuple[obje
     arrived = record.arrived_at.strftime("%Y-%m-%d %H:%M:%S") if record.arrived_at else ""
     streams, text = ", ".join(dict.fromkeys(record.streams)), repr(record.value)[2:-1] if record.value else ""
     value_text = text if len(text) <= _MAX_VALUE_CHARS else f"{text[:_MAX_VALUE_CHARS]}…"
-    return record.position, arrived, record.reason, streams, contract_label, _format_state(status), value_text
+    return (
+        record.position,
+        arrived,
+        record.reason,
+        detail,
+        streams,
+        contract_label,
+        _format_state(status),
+        value_text,
+    )
 
 
 def _format_state(status: "QuarantineStatus") -> str:
@@ -31,7 +43,7 @@ def _format_state(status: "QuarantineStatus") -> str:
     )
 
 
-def to_data(status: "QuarantineStatus") -> dict[str, Any]:
+def to_data(status: "QuarantineStatus", detail: str) -> dict[str, Any]:
     """Return all details of a record as JSON data."""
     record, decision = status.record, status.decision
     return {
@@ -41,6 +53,7 @@ def to_data(status: "QuarantineStatus") -> dict[str, Any]:
         "offset": record.position.offset,
         "arrived": record.arrived_at.isoformat() if record.arrived_at else None,
         "reason": record.reason,
+        "detail": detail or None,
         "streams": list(record.streams),
         "contracts": list(filter(None, record.contracts)),
         "state": _format_state(status),

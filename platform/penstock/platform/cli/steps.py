@@ -24,8 +24,13 @@ class StepPrinter:
         self._clock = clock
 
     @contextmanager
-    def step(self, description: str) -> Iterator[ProgressReporter]:
-        """Show a step while its block runs; yield the function that reports its progress."""
+    def step(
+        self, description: str, is_done: Callable[[], bool] = lambda: True
+    ) -> Iterator[ProgressReporter]:
+        """Show a step while its block runs; yield the function that reports its progress.
+
+        Unless `is_done` after the block, the step gets no check mark.
+        """
         started_s = self._clock()
         if sys.stderr.isatty():
             with _show_spinner(description) as report_progress:
@@ -34,7 +39,10 @@ class StepPrinter:
             lines = ProgressLines(description, self._clock)
             with run_periodically(LINE_INTERVAL_S, lines.print_line, "progress"):
                 yield lines.report
-        self.print_done(description, self._clock() - started_s)
+        if is_done():
+            self.print_done(description, self._clock() - started_s)
+        else:
+            self.report_skipped(description)
 
     def print_done(self, description: str, seconds: float = 0.0) -> None:
         """Print that a step is done."""

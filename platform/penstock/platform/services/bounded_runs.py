@@ -25,9 +25,11 @@ from penstock.engine.spark.bounded_sources.union_source import UnionSource
 from penstock.engine.storage import StoragePath, resolve_storage_path
 from penstock.engine.storage.file_access import open_delta_table
 from penstock.engine.stream_folders import STREAM_FOLDER_ENTRIES, is_valid_run_name
+from penstock.ingestion.refused_records import RefusedReason
 from penstock.platform.errors import BatchSizeError, RunNameError, UnknownOriginError
 from penstock.platform.services.command_spark import open_command_spark
 from penstock.platform.services.left_out_records import store_left_out
+from penstock.platform.services.refused_in_runs import list_refused
 from penstock.platform.services.schema_registry import open_writer_schemas
 from penstock.platform.services.stream_catalog import check_pipeline_exists, load_plan
 from penstock.platform.services.warehouse_tables import iter_tables
@@ -41,13 +43,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BoundedRunResult:
-    """The result of a run: the location of its tables, their row counts, and the number of records by outcome."""
+    """The result of a run: the location of its tables, their row counts, and the number of records by outcome.
+
+    `refused` holds the reasons of quarantined records.
+    """
 
     stream: str
     name: str
     tables: str
     rows: Mapping[str, int]
     accounts: Mapping[str, int]
+    refused: tuple[RefusedReason, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the result as JSON data."""
@@ -214,4 +220,5 @@ def read_run_result(plan: Plan, name: str, warehouse: StoragePath) -> BoundedRun
         str(warehouse),
         {address: table.count() for address, table in delta_tables.items()},
         {account: pc.sum(ledger.column(account)).as_py() or 0 for account in ACCOUNT_COUNTS},
+        list_refused(plan, warehouse, delta_tables),
     )

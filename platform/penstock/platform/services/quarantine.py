@@ -10,8 +10,9 @@ from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.plan.codec import contract_version
 from penstock.ingestion.consumers.topic_contents import read_topic
 from penstock.ingestion.contracts import Contract, dead_letter_topic, list_contract_names, load_contract
+from penstock.ingestion.errors import IngestionError
 from penstock.ingestion.feed import Feed, FeedSummary
-from penstock.ingestion.producer.record_format import create_record_format
+from penstock.ingestion.producer.record_format import create_reading_checker, create_record_format
 from penstock.platform.errors import UnknownTopicError
 from penstock.platform.services.schema_registry import open_schema_registry
 from penstock.platform.services.stream_catalog import load_valid_plans
@@ -19,6 +20,7 @@ from penstock.platform.settings import Settings
 from penstock.quality.ledger_rows import group_by_partition
 from penstock.quality.quarantine.dead_letters import to_quarantined_records
 from penstock.quality.quarantine.decisions import DecisionLog, QuarantineDecision
+from penstock.quality.quarantine.explanation import explain_record
 from penstock.quality.quarantine.quarantined_records import (
     QuarantinedRecord,
     RecordOrigin,
@@ -149,6 +151,15 @@ class TopicQuarantine:
             for source in plan.sources
             if topic_of(source) == self.topic
         }
+
+    def explain_reasons(self, records: Sequence[QuarantinedRecord]) -> Mapping[RecordPosition, str]:
+        """Return what is wrong with each record by the current contract."""
+        try:
+            checker = create_reading_checker(self.contract, open_schema_registry(self._settings))
+        except IngestionError:
+            return {}  # without its registry, Avro cannot be read
+        is_encoded = self.contract.encoding == "avro"
+        return {record.position: explain_record(record, checker, is_encoded=is_encoded) for record in records}
 
     def judge_replay(
         self, records: Sequence[QuarantinedRecord], repaired_values: Mapping[RecordPosition, bytes]

@@ -183,7 +183,7 @@ def decode_by_codec(codec: AvroCodec, value: bytes) -> dict[str, Any] | str:
     try:
         fields: dict[str, Any] = msgspec.structs.asdict(codec.decode(value))
     except InvalidRecordError as error:
-        return "wrong_schema" if error.reason == "wrong schema" else "malformed"
+        return error.reason
     return {name: None if field is msgspec.UNSET else field for name, field in fields.items()}
 
 

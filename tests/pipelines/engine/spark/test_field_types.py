@@ -45,7 +45,8 @@ def read_stored(
     spark: "SparkSession", source: PlanSource, values: list[bytes], schemas: Any
 ) -> list[dict[str, Any]]:
     rows = [(None, value, "types", 0, offset, None) for offset, value in enumerate(values)]
-    records = parse_records(spark.createDataFrame(rows, KAFKA_SOURCE_DDL), (source,), schemas)
+    raw = spark.createDataFrame(rows, KAFKA_SOURCE_DDL)
+    records = parse_records(raw, (source,), schemas, with_judge=True)
     return [row.asDict(recursive=True) for row in records.orderBy("_offset").collect()]
 
 

@@ -181,7 +181,7 @@ def test_an_invalid_record_is_quarantined_unchanged_with_its_address(
     valid = {"device": "a", "at": 5, "temperature": 1.5}
     invalid: list[tuple[bytes | None, str]] = [
         (b'{"device": "a", "at": 5', "malformed"),
-        (b'{"device": "a", "at": "noon"}', "malformed"),
+        (b'{"device": "a", "at": "noon"}', "wrong_type:at"),
         (b"\xff\xfe\x00", "malformed"),
         (b"[]", "malformed"),
         (None, "no_value"),

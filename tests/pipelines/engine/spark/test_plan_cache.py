@@ -54,7 +54,8 @@ def sort_rows(frame: "DataFrame") -> list[tuple[object, ...]]:
 def make_batches(spark: "SparkSession") -> "list[DataFrame]":
     """Return batches of one query, which share their columns."""
     arrived = "timestamp '2026-01-01' AS timestamp"
-    fields = "'id', id, 'device', 'd' || id % 2, 'site', 's', 'at', id * 1000, 'temperature', id / 10"
+    texts = "'id', cast(id AS STRING), 'device', 'd' || id % 2, 'site', 's'"
+    fields = f"{texts}, 'at', id * 1000, 'temperature', id / 10"
     value = f"encode(to_json(named_struct({fields})), 'utf-8') AS value"
     names = [word.split(" ")[0] for word in KAFKA_SOURCE_DDL.split(", ")]
     columns = [

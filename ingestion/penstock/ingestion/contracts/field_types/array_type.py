@@ -109,6 +109,12 @@ class ArrayType(FieldType):
         condition = f"{item} IS NOT NULL" + (f" AND {item_proof}" if item_proof else "")
         return f"forall({column}, {item} -> {condition})"
 
+    def text_proof_sql(self, column: str, prove_text: Callable[[str], str]) -> str | None:
+        """Return SQL for the proof of each item."""
+        item = self._item_variable
+        item_proof = self.item_type.text_proof_sql(item, prove_text)
+        return f"forall({column}, {item} -> {item_proof})" if item_proof else None
+
     def to_avro_type(self, name: str) -> object:
         """Return an array of the items' type."""
         return {"type": "array", "items": self.item_type.to_avro_type(name)}

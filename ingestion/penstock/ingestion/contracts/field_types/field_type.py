@@ -133,6 +133,13 @@ class FieldType(ABC):
         """
         return None
 
+    def text_proof_sql(self, _column: str, _prove_text: Callable[[str], str]) -> str | None:
+        """Return SQL that is true if all text inside of what `from_json` read was written as text.
+
+        It is null for a null. `prove_text` returns the SQL for one text. None means that there is no text.
+        """
+        return "false" if not self.is_scalar and "STRING" in self.json_ddl.upper() else None
+
     # Avro
 
     @abstractmethod

@@ -120,6 +120,17 @@ class MapType(FieldType):
         has_unique_keys = f"size(array_distinct(map_keys({column}))) = size(map_keys({column}))"
         return f"(forall(map_values({column}), {item} -> {condition}) AND {has_unique_keys})"
 
+    def text_proof_sql(self, column: str, prove_text: Callable[[str], str]) -> str | None:
+        """Return SQL for the proof of each value, and that no key occurs twice, of which `from_json` keeps both."""
+        item = f"x{self.depth}"
+        value_proof = self.value_type.text_proof_sql(item, prove_text)
+        is_distinct = f"size({column}) = size(array_distinct(map_keys({column})))"
+        return (
+            f"{is_distinct} AND forall(map_values({column}), {item} -> {value_proof})"
+            if value_proof
+            else is_distinct
+        )
+
     def to_avro_type(self, name: str) -> object:
         """Return a map of the values' type."""
         return {"type": "map", "values": self.value_type.to_avro_type(name)}

@@ -1,5 +1,6 @@
 """Text."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,6 +28,10 @@ class StringType(PlainType):
     def annotation(self) -> Any:
         """Text."""
         return str
+
+    def text_proof_sql(self, column: str, prove_text: Callable[[str], str]) -> str | None:
+        """Return the proof of the text."""
+        return prove_text(column)
 
     def scan_avro(self, scan: "AvroColumnScan", rows: "RowIndexes", name: str | None) -> None:
         """Scan a length and that many bytes."""

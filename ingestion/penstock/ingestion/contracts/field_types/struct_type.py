@@ -177,6 +177,15 @@ class StructType(FieldType):
 
     # Avro
 
+    def text_proof_sql(self, column: str, prove_text: Callable[[str], str]) -> str | None:
+        """Return SQL for the proof of each member."""
+        proofs = [
+            f"coalesce({proof}, true)"
+            for member in self.members
+            if (proof := member.type.text_proof_sql(f"{column}.`{member.name}`", prove_text)) is not None
+        ]
+        return f"({' AND '.join(proofs)})" if proofs else None
+
     def to_avro_type(self, name: str) -> object:
         """Return a record of this name."""
         return self._to_avro_record(name, lambda member_type, part_name: member_type.to_avro_type(part_name))

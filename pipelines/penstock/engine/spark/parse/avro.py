@@ -86,16 +86,16 @@ def parse_record_sql(source: PlanSource, writer_schemas: WriterSchemas) -> str:
 def unreadable_clauses(source: PlanSource, record_column: str) -> str:
     """Return the WHEN clauses for unreadable records; `record_column` holds the result of `parse_record_sql`."""
     invalid_texts = [
-        condition
+        f" WHEN {condition} THEN {sql_literal(f'invalid_utf8:{column.name}')}"
         for column in source.record_columns
         if (condition := _field_type(column).invalid_text_sql(f"{record_column}.{quote_column(column.name)}"))
     ]
-    malformed = [
-        f"{record_column}.{_END_FIELD} IS NULL",
-        f"{record_column}.{_END_FIELD} <> X'{_END_MARK.hex()}'",
-        *invalid_texts,
-    ]
-    return f" WHEN {record_column} IS NULL THEN 'wrong_schema' WHEN {' OR '.join(malformed)} THEN 'malformed'"
+    end_mark = f"{record_column}.{_END_FIELD}"
+    return (
+        f" WHEN {record_column} IS NULL THEN 'wrong_schema'"
+        f" WHEN {end_mark} IS NULL OR {end_mark} <> X'{_END_MARK.hex()}' THEN 'malformed'"
+        f"{''.join(invalid_texts)}"
+    )
 
 
 def refuse_unknown_schemas(raw: "DataFrame", writer_schemas: WriterSchemas) -> None:

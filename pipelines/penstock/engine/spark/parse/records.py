@@ -20,7 +20,9 @@ from penstock.engine.spark.parse.input_columns import (
     input_field_column,
     sql_by_topic,
 )
+from penstock.engine.spark.parse.json_proof import STRICT_JSON_OPTIONS, record_proof_sql
 from penstock.engine.spark.parse.row_checks import CheckBit, apply_row_checks
+from penstock.engine.spark.parse.suspects import MALFORMED, UNPROVEN, judge_column
 from penstock.engine.spark.parse.tombstones import tombstone_field_sql
 from penstock.engine.spark.parse.wire_columns import avro_value_sql, json_type, json_value_sql
 
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 KAFKA_SOURCE_DDL = "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP"
 """The columns of Spark's Kafka source that the engine reads."""
+
+JUDGED_COLUMN = "_judged"
 
 NO_WRITER_SCHEMAS: WriterSchemas = {}
 
@@ -49,11 +53,13 @@ def parse_records(
     *,
     with_bytes: bool = False,
     deferred_checks: Collection[CheckBit] = (),
+    with_judge: bool = False,
 ) -> "DataFrame":
     """Parse the records of a Kafka source, invalid ones included: their unreadable fields are null.
 
     The input of a topic declares how to parse it; Avro is parsed by one of `writer_schemas`. `with_bytes` keeps
-    the original record as `_arrived`, `_key` and `_value`. `deferred_checks` are not run here.
+    the original record as `_arrived`, `_key` and `_value`. `deferred_checks` are not run here. `with_judge` judges
+    records that SQL cannot prove valid; otherwise their reason is UNPROVEN.
     """
     byte_columns = ["timestamp AS _arrived", "key AS _key", "value AS _value"] if with_bytes else []
     address = ["topic AS _topic", "partition AS _partition", "offset AS _offset"]
@@ -61,13 +67,17 @@ def parse_records(
         f"{_parse_record_sql(source, number, sources, writer_schemas)} AS {_record_column(number)}"
         for number, source in enumerate(sources)
     ]
-    parsed_rows = raw.selectExpr(*address, *byte_columns, "value IS NULL AS _empty", *record_columns)
+    parsed_rows = raw.selectExpr(*address, *byte_columns, "value AS _raw", *record_columns)
+    if with_judge:
+        parsed_rows = _judge_suspects(parsed_rows, sources)
     passthrough = ["_topic", "_partition", "_offset", *(name.split(" AS ")[1] for name in byte_columns)]
     event_time_sql = sql_by_topic(
         sources, "_topic", lambda n, source: _value_sql(source, source.event_time, _record_column(n))
     )
     invalid_reason = sql_by_topic(
-        sources, "_topic", lambda n, source: invalid_reason_sql(source, _record_column(n))
+        sources,
+        "_topic",
+        lambda n, source: invalid_reason_sql(source, _record_column(n), with_judge=with_judge),
     )
     field_columns = [text for name in collect_field_types(sources) for text in _field_columns(sources, name)]
     records = parsed_rows.selectExpr(
@@ -76,17 +86,52 @@ def parse_records(
     return apply_row_checks(records, sources, deferred_checks)
 
 
-def invalid_reason_sql(source: PlanSource, record_column: str) -> str:
+def _judge_suspects(parsed_rows: "DataFrame", sources: Sources) -> "DataFrame":
+    """Add `_judged`, the verdict on each unproven record in JSON, and read valid ones from their canonical form."""
+    suspect = sql_by_topic(
+        sources, "_topic", lambda n, source: _suspect_sql(source, _record_column(n)) or "CAST(NULL AS BINARY)"
+    )
+    with_suspects = parsed_rows.selectExpr("*", f"{suspect} AS _suspect")
+    judged = with_suspects.withColumn(JUDGED_COLUMN, judge_column("_topic", "_suspect", sources))
+    return judged.selectExpr(
+        *(name for name in parsed_rows.columns if not name.startswith("_record_")),
+        JUDGED_COLUMN,
+        *(_judged_record_sql(source, number, sources) for number, source in enumerate(sources)),
+    )
+
+
+def _suspect_sql(source: PlanSource, record_column: str) -> str | None:
+    """Return SQL for the value of a record that is to be judged; None if the input is not in JSON."""
+    if avro.is_avro(source):
+        return None
+    return f"CASE WHEN NOT {record_proof_sql(source, record_column, '_raw')} THEN _raw END"
+
+
+def _judged_record_sql(source: PlanSource, number: int, sources: Sources) -> str:
+    record_column = _record_column(number)
+    if avro.is_avro(source):
+        return record_column
+    canonical = f"{JUDGED_COLUMN}.canonical"
+    judged = (
+        f"CASE WHEN {canonical} IS NOT NULL THEN {_from_json_sql(source, canonical)} ELSE {record_column} END"
+    )
+    return (
+        f"{sql_by_topic(sources, '_topic', lambda candidate, _: judged if candidate == number else None)} "
+        f"AS {record_column}"
+    )
+
+
+def invalid_reason_sql(source: PlanSource, record_column: str, *, with_judge: bool = False) -> str:
     """Return SQL for why the record in a column is invalid: null for a valid one."""
     event_time = _value_sql(source, source.event_time, record_column)
     tombstones = source.tombstones
     empty_condition = (
-        "_empty"
+        "_raw IS NULL"
         if tombstones is None
-        else f"_empty AND {record_column}.{quote_column(tombstones.key)} IS NULL"
+        else f"_raw IS NULL AND {record_column}.{quote_column(tombstones.key)} IS NULL"
     )
-    when_present = "true" if tombstones is None else "NOT _empty"
-    required = {column.name: when_present for column in source.columns if column.required}
+    when_present = "true" if tombstones is None else "_raw IS NOT NULL"
+    required = {column.name: when_present for column in source.record_columns if column.required}
     missing_clauses = "".join(
         f" WHEN {condition} AND {record_column}.{quote_column(name)} IS NULL"
         f" THEN {sql_literal(f'missing_field:{name}')}"
@@ -94,7 +139,7 @@ def invalid_reason_sql(source: PlanSource, record_column: str) -> str:
     )
     return (
         f"CASE WHEN {empty_condition} THEN 'no_value'"
-        f"{_unreadable_clause(source, record_column)}"
+        f"{_unreadable_clauses(source, record_column, with_judge=with_judge)}"
         f"{missing_clauses}"
         f" WHEN {event_time} < {MIN_EVENT_TIME_MS} OR {event_time} >= {EVENT_TIME_END_MS}"
         " THEN 'event_time_out_of_range' END"
@@ -107,24 +152,32 @@ def _value_sql(source: PlanSource, name: str, record_column: str) -> str:
     return (avro_value_sql if avro.is_avro(source) else json_value_sql)(column, record_column)
 
 
-def _unreadable_clause(source: PlanSource, record_column: str) -> str:
+def _unreadable_clauses(source: PlanSource, record_column: str, *, with_judge: bool) -> str:
     if avro.is_avro(source):
         return avro.unreadable_clauses(source, record_column)
-    return f" WHEN {record_column} IS NULL OR {record_column}._corrupt IS NOT NULL THEN 'malformed'"
+    if not with_judge:
+        proof = record_proof_sql(source, record_column, "_raw")
+        return f" WHEN _raw IS NOT NULL AND NOT {proof} THEN '{UNPROVEN}'"
+    return (
+        f" WHEN {JUDGED_COLUMN}.reason IS NOT NULL THEN {JUDGED_COLUMN}.reason"
+        f" WHEN {record_column} IS NULL OR {record_column}._corrupt IS NOT NULL THEN '{MALFORMED}'"
+    )
 
 
 def _parse_record_sql(
     source: PlanSource, number: int, sources: Sources, writer_schemas: WriterSchemas
 ) -> str:
     parser_sql = (
-        avro.parse_record_sql(source, writer_schemas) if avro.is_avro(source) else _from_json_sql(source)
+        avro.parse_record_sql(source, writer_schemas)
+        if avro.is_avro(source)
+        else _from_json_sql(source, _json_text_sql(source))
     )
     return sql_by_topic(sources, "topic", lambda candidate, _: parser_sql if candidate == number else None)
 
 
-def _from_json_sql(source: PlanSource) -> str:
+def _from_json_sql(source: PlanSource, text: str) -> str:
     schema = sql_literal(f"{record_ddl(source)}, _corrupt STRING")
-    return f"from_json({_json_text_sql(source)}, {schema}, map('columnNameOfCorruptRecord', '_corrupt'))"
+    return f"from_json({text}, {schema}, {STRICT_JSON_OPTIONS})"
 
 
 def _json_text_sql(source: PlanSource) -> str:

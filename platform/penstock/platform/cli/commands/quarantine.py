@@ -84,18 +84,23 @@ def list_records(topic: str, reason: str | None, state: str | None, limit: int, 
     selected = [status for status in statuses if _is_selected(status, reason, state)]
     exit_code = 1 if problem else 0
     if as_json:
+        details = quarantine.explain_reasons([status.record for status in selected])
         print_json(
             {
                 "counts": count_states(quarantined),
                 "dead_letter_counts": None if problem else count_states(dead_letters),
-                "records": [to_data(status) for status in selected],
+                "records": [to_data(status, details.get(status.record.position, "")) for status in selected],
             }
         )
         return exit_code
+    details = quarantine.explain_reasons([status.record for status in selected[:limit]])
     current_versions = set(quarantine.contract_versions().values())
     print_table(
         RECORD_COLUMNS,
-        [to_row(status, current_versions) for status in selected[:limit]],
+        [
+            to_row(status, current_versions, details.get(status.record.position, ""))
+            for status in selected[:limit]
+        ],
         empty=f"no quarantined records of {topic}" if not statuses else "no matching records",
     )
     if len(selected) > limit:
@@ -120,15 +125,17 @@ def show(topic: str, position: str, raw: bool, as_json: bool) -> None:
     """Show all details of a quarantined record."""
     from penstock.quality.quarantine.quarantined_records import find_records, parse_position
 
-    statuses, _ = _read_statuses(_open_quarantine(topic))
+    quarantine = _open_quarantine(topic)
+    statuses, _ = _read_statuses(quarantine)
     (record,) = find_records([status.record for status in statuses], [parse_position(position)], topic)
     (status,) = [candidate for candidate in statuses if candidate.record is record]
+    detail = quarantine.explain_reasons([record]).get(record.position, "")
     if raw:
         sys.stdout.buffer.write(record.value or b"")
     elif as_json:
-        print_json(to_data(status))
+        print_json(to_data(status, detail))
     else:
-        record_fields = {name: value for name, value in to_data(status).items() if value is not None}
+        record_fields = {name: value for name, value in to_data(status, detail).items() if value is not None}
         rows = [
             (name, ", ".join(value) if isinstance(value, list) else value)
             for name, value in record_fields.items()
