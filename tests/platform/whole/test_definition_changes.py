@@ -197,6 +197,7 @@ def test_a_stream_without_a_file_is_shown_and_dropped(running: ScratchStack, cat
     (catalog / f"{NAME}.py").unlink()
     assert [one["stream"] for one in running.status()["streams"] if one["file_removed"]] == [NAME]
     batch = running.batch()
+    running.run_checked("stream", "drain", NAME)
     running.run_checked("stream", "drop", NAME, "--yes", NAME)
     assert not any((running.warehouse / folder / NAME).exists() for folder in ("latest", "late", "ledger"))
     assert running.state(NAME) == ""
