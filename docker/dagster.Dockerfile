@@ -3,7 +3,7 @@ FROM python:3.11.10-slim-bookworm AS build
 WORKDIR /build
 COPY docker/dagster.lock ./
 RUN python -m venv /opt/penstock/venv \
-    && /opt/penstock/venv/bin/pip install --no-cache-dir --no-compile --no-deps --only-binary=:all: --require-hashes -r dagster.lock
+    && /opt/penstock/venv/bin/pip install --no-cache-dir --no-compile --only-binary=:all: --no-deps --require-hashes -r dagster.lock
 COPY infra/penstock /opt/penstock/code/penstock
 COPY docker/dagster /opt/penstock/dagster
 COPY docker/certificates /opt/penstock/certificates

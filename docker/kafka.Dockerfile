@@ -13,7 +13,7 @@ COPY infra/penstock /opt/penstock/code/penstock
 RUN PYTHONPATH=/opt/penstock/code /build/venv/bin/python -m penstock.infra.jars --quiet --set kafka /opt/penstock/jars
 COPY docker/kafka.lock ./
 RUN python -m venv /opt/penstock/venv \
-    && /opt/penstock/venv/bin/pip install --no-cache-dir --no-compile --no-deps --only-binary=:all: --require-hashes -r kafka.lock
+    && /opt/penstock/venv/bin/pip install --no-cache-dir --no-compile --only-binary=:all: --no-deps --require-hashes -r kafka.lock
 
 FROM python:3.11.10-slim-bookworm
 RUN apt-get update \

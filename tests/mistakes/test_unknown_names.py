@@ -27,6 +27,7 @@ NAME_ARGUMENTS = {
     "source",
     "programs",
     "shell",
+    "kind",
 }
 """Arguments of commands that take a name of something."""
 OTHER_ARGUMENTS = {"sequence", "positions", "position", "plan_id", "lock_id", "files"}

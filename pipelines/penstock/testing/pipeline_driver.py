@@ -14,7 +14,6 @@ from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.errors import PipelineTestError
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.stateful_function import SIDE_OUTPUT_COLUMN, StatefulFunction
-from penstock.engine.sinks.pane_log import PaneLog
 from penstock.ingestion.contracts import Contract, load_contract
 from penstock.pipelines import catalog
 from penstock.stream import Pipeline
@@ -211,8 +210,7 @@ class PipelineDriver:
         panes = [pane for batch in self._batches for pane in batch.panes[stage.name]]
         if not isinstance(stage.window, StatefulFunction) or not stage.window.outputs:
             return panes
-        sinks = [sink for sink in stage.sinks if sink.name == output]
-        side_output = next((sink.output for sink in sinks if isinstance(sink, PaneLog)), None)
+        side_output = next((sink.output for sink in stage.sinks if sink.name == output), None)
         return [pane for pane in panes if dict(pane.values)[SIDE_OUTPUT_COLUMN] == side_output]
 
     def _late_rows(self, batch: ObservedRows) -> list[ResultRow]:

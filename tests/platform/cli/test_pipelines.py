@@ -101,7 +101,7 @@ def test_state_is_listed_shown_and_exported(run, home: Path, tmp_path: Path) -> 
     unknown = run("state", "list", "nonsense")
     assert (
         unknown.code,
-        "there is no stream 'nonsense'; `penstock demo --list` lists all" in unknown.err,
+        "there is no stream 'nonsense'; `penstock demo --list` lists the pipelines" in unknown.err,
     ) == (2, True)
     assert "its key has no field 'records'" in run("state", "show", "hashtags", "--key", "records=1").err
     nowhere = run("state", "export", "hashtags", "--to", str(tmp_path / "nowhere" / "state.parquet"))

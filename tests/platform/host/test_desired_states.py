@@ -78,6 +78,7 @@ def test_a_slow_stream_does_not_block_others(harness: HostHarness) -> None:
     wait_until(lambda: len(harness.streams) == 1, 30, "the slow stream")
     harness.streams[0].on_drain = lambda: assert_in_time(slow)
     harness.request("drain")
+    wait_until(lambda: harness.calls == ["start", "drain"], 30, "the drain to start")
     harness.store.set_desired_state("other", DesiredRunState.RUNNING, 0)
     wait_until(
         harness.after_reconcile(lambda: harness.read_state("other") == "running"), 30, "the other to run"

@@ -152,7 +152,7 @@ def test_a_timer_that_never_advances_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"order": "time"}, "stateful.order: 'time'. Write one of: arrival, event_time"),
+        ({"order": "time"}, "stateful.order: 'time' is not known. Write one of: arrival, event_time"),
         ({"order": "event_time", "clock": True}, "stateful.order: event_time with processing-time timers"),
         ({"order": "event_time", "vectorized": True}, "stateful.order: event_time with vectorized"),
     ],

@@ -90,7 +90,10 @@ def test_explain_describes_it() -> None:
         ({"repeatedly": {"after_inactivity": {"gape": "1 s"}}}, "Its arguments are: gap"),
         ("outside_trigger:dataclass", "not a trigger. Name a class of this kind, or a function marked with"),
         ("no_such_module:after_inactivity", "cannot be loaded"),
-        ({"after_inactivity": "1 s"}, "it can finish. Wrap it in repeatedly"),
+        (
+            {"after_inactivity": "1 s"},
+            "it fires a last time, and would lose later records. Wrap it in repeatedly",
+        ),
     ],
 )
 def test_a_wrong_definition_names_the_field_and_the_fix(trigger: Any, problem: str) -> None:
