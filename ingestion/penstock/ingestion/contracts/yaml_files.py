@@ -1,4 +1,4 @@
-"""Reads YAML files, and finds the lines of their keys for messages."""
+"""Reads and formats YAML files, and finds the lines of their keys for messages."""
 
 from pathlib import Path
 from typing import Any
@@ -7,6 +7,8 @@ import yaml
 
 from penstock.core.source_tree import SourceNode
 from penstock.ingestion.errors import DocumentError
+
+_LINE_LENGTH = 120
 
 
 class _UniqueKeyLoader(yaml.SafeLoader):
@@ -37,6 +39,17 @@ def read_yaml(path: Path) -> object:
         raise DocumentError("nested too deeply") from error
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise DocumentError(f"cannot be read: {' '.join(str(error).split())}") from error
+
+
+def format_yaml(document: object, *, short_lines: bool = False) -> str:
+    """Return a document as YAML in the order of its keys. With `short_lines`, innermost values take one line."""
+    return yaml.safe_dump(
+        document,
+        sort_keys=False,
+        allow_unicode=True,
+        width=_LINE_LENGTH,
+        default_flow_style=None if short_lines else False,
+    )
 
 
 def read_yaml_lines(path: Path) -> SourceNode:

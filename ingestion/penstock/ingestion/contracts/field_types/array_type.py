@@ -7,7 +7,7 @@ from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Self
 
 from penstock.ingestion.contracts.contract_modes import RecordEncoding
-from penstock.ingestion.contracts.field_types.field_type import FieldType, JsonSchema, ParseType
+from penstock.ingestion.contracts.field_types.field_type import FieldType, JsonSchema, OdcsProperty, ParseType
 from penstock.ingestion.contracts.field_types.json_cells import parse_json_cell
 from penstock.ingestion.errors import ContractError
 
@@ -167,6 +167,16 @@ class ArrayType(FieldType):
     def from_json_schema(cls, schema: JsonSchema, parse: ParseType) -> Self | None:
         """Return the array for a JSON array."""
         return cls(parse(schema["items"])) if "items" in schema else None
+
+    @property
+    def odcs_type(self) -> OdcsProperty:
+        """An array with its items."""
+        return {"logicalType": "array", "physicalType": "array", "items": self.item_type.odcs_type}
+
+    @classmethod
+    def from_odcs_type(cls, keys: OdcsProperty, parse: ParseType) -> Self | None:
+        """Return the array of the items."""
+        return cls(parse(keys["items"])) if keys.get("logicalType") == "array" and "items" in keys else None
 
     def can_read(self, writer: FieldType, encoding: RecordEncoding) -> bool:
         """Return whether the items of the writer can be read."""

@@ -1,8 +1,9 @@
 """True and false."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
+from penstock.ingestion.contracts.field_types.field_type import OdcsProperty, ParseType
 from penstock.ingestion.contracts.field_types.plain_type import PlainType
 
 if TYPE_CHECKING:
@@ -27,3 +28,8 @@ class BooleanType(PlainType):
     def scan_avro(self, scan: "AvroColumnScan", rows: "RowIndexes", _name: str | None) -> None:
         """Scan one byte, 0 or 1."""
         scan.scan_boolean(rows)
+
+    @classmethod
+    def from_odcs_type(cls, keys: OdcsProperty, _parse: ParseType) -> Self | None:
+        """Return the type for a boolean."""
+        return cls() if keys.get("logicalType") == "boolean" else None

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from penstock.ingestion.contracts.field_types.field_type import JsonSchema, ParseType
+from penstock.ingestion.contracts.field_types.field_type import JsonSchema, OdcsProperty, ParseType
 from penstock.ingestion.contracts.field_types.plain_type import PlainType
 
 if TYPE_CHECKING:
@@ -71,3 +71,13 @@ class BytesType(PlainType):
     def from_json_schema(cls, schema: JsonSchema, _parse: ParseType) -> Self | None:
         """Return the type for its encoding."""
         return cls() if schema.get("contentEncoding") == "base64" else None
+
+    @property
+    def odcs_type(self) -> OdcsProperty:
+        """Text with the format of Base64."""
+        return {"logicalType": "string", "logicalTypeOptions": {"format": "byte"}, "physicalType": "bytes"}
+
+    @classmethod
+    def from_odcs_type(cls, keys: OdcsProperty, _parse: ParseType) -> Self | None:
+        """Return the type for its formats."""
+        return cls() if (keys.get("logicalTypeOptions") or {}).get("format") in ("byte", "binary") else None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
-from penstock.ingestion.contracts.field_types.field_type import ParseType
+from penstock.ingestion.contracts.field_types.field_type import OdcsProperty, ParseType
 from penstock.ingestion.contracts.field_types.plain_type import PlainType
 
 if TYPE_CHECKING:
@@ -79,6 +79,20 @@ class DateType(PlainType):
     def scan_avro(self, scan: "AvroColumnScan", rows: "RowIndexes", _name: str | None) -> None:
         """Scan a number of days."""
         scan.scan_integer(rows, None, (date.min - _EPOCH_DAY).days, (date.max - _EPOCH_DAY).days)
+
+    @property
+    def odcs_type(self) -> OdcsProperty:
+        """A date with its format."""
+        return {
+            "logicalType": "date",
+            "logicalTypeOptions": {"format": "yyyy-MM-dd"},
+            "physicalType": self.keyword,
+        }
+
+    @classmethod
+    def from_odcs_type(cls, keys: OdcsProperty, _parse: ParseType) -> Self | None:
+        """Return the type for a date."""
+        return cls() if keys.get("logicalType") == "date" else None
 
 
 def _to_day(days: int) -> Any:

@@ -7,7 +7,7 @@ from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any, Self
 
 from penstock.ingestion.contracts.contract_modes import RecordEncoding
-from penstock.ingestion.contracts.field_types.field_type import FieldType, JsonSchema, ParseType
+from penstock.ingestion.contracts.field_types.field_type import FieldType, JsonSchema, OdcsProperty, ParseType
 from penstock.ingestion.errors import ContractError
 
 if TYPE_CHECKING:
@@ -158,6 +158,11 @@ class DecimalType(FieldType):
         if schema.get("format") != "decimal" or "precision" not in schema:
             return None
         return cls(schema["precision"], schema.get("scale", 0))
+
+    @property
+    def odcs_type(self) -> OdcsProperty:
+        """A number whose digits the physical type has."""
+        return {"logicalType": "number", "physicalType": str(self)}
 
     def can_read(self, writer: FieldType, encoding: RecordEncoding) -> bool:
         """Return whether all digits of the writer fit; Avro does not convert between scales."""

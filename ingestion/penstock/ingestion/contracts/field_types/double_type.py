@@ -20,3 +20,4 @@ class DoubleType(FloatingType):
         "json": ("int", "long", "timestamp", "float"),
     }
     width_bytes = 8
+    odcs_format = "f64"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from penstock.core.names import suggest_name
 from penstock.ingestion.contracts.contract_modes import RecordEncoding
-from penstock.ingestion.contracts.field_types.field_type import FieldType, JsonSchema, ParseType
+from penstock.ingestion.contracts.field_types.field_type import FieldType, JsonSchema, OdcsProperty, ParseType
 from penstock.ingestion.errors import ContractError
 
 if TYPE_CHECKING:
@@ -101,6 +101,23 @@ class EnumType(FieldType):
         """Return the type for the values that are not null."""
         symbols = tuple(value for value in schema.get("enum", ()) if value is not None)
         return cls(symbols) if symbols and all(isinstance(symbol, str) for symbol in symbols) else None
+
+    @property
+    def odcs_type(self) -> OdcsProperty:
+        """Text with its values."""
+        values = [{"value": symbol} for symbol in self.symbols]
+        return {"logicalType": "string", "physicalType": "enum", "enum": values}
+
+    @classmethod
+    def from_odcs_type(cls, keys: OdcsProperty, parse: ParseType) -> Self | None:
+        """Return the type for text with values."""
+        if keys.get("logicalType") != "string" or not keys.get("enum"):
+            return None
+        symbols = tuple(str(value["value"]) for value in keys["enum"])
+        parsed = cls.from_arguments(", ".join(symbols), parse)
+        if parsed.symbols != symbols:
+            raise ContractError(f"Type enum cannot have these symbols: {list(symbols)}.")
+        return parsed
 
     def can_read(self, writer: FieldType, _encoding: RecordEncoding) -> bool:
         """Return whether it has all symbols of the writer."""

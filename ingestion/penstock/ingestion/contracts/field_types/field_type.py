@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from penstock.ingestion.contracts.avro_columns import AvroColumnScan, RowIndexes
 
 JsonSchema = Mapping[str, Any]
+OdcsProperty = Mapping[str, Any]
+"""A property of a document in the Open Data Contract Standard: the keys that describe its type."""
 ParseType = Callable[[Any], "FieldType"]
 """Parses the type inside of another type, such as the item of an array."""
 
@@ -200,6 +202,23 @@ class FieldType(ABC):
     @classmethod
     def from_plain_json_type(cls, _name: str) -> Self | None:
         """Return the type for a schema of others that has a JSON type without a known format, or None."""
+        return None
+
+    # Open Data Contract Standard (ODCS)
+
+    @property
+    def odcs_type(self) -> OdcsProperty:
+        """The keys of an ODCS property that describe the type.
+
+        A `physicalType` that is this text of the type in full is enough to read it back.
+        """
+        # The plain types of the standard have the names of JSON Schema.
+        names = self.json_schema["type"]
+        return {"logicalType": names if isinstance(names, str) else names[0], "physicalType": str(self)}
+
+    @classmethod
+    def from_odcs_type(cls, _keys: OdcsProperty, _parse: ParseType) -> Self | None:
+        """Return the type for a property without the full text of this type, as others write it, or None."""
         return None
 
     @property

@@ -19,3 +19,4 @@ class FloatType(FloatingType):
         "json": ("int", "long", "timestamp", "double"),
     }
     width_bytes = 4
+    odcs_format = "f32"

@@ -14,3 +14,5 @@ class IntType(IntegerType):
     avro_name = "int"
     lowest = -(2**31)
     highest = 2**31 - 1
+    odcs_format = "i32"
+    odcs_formats = ("i8", "i16", "i32", "u8", "u16")

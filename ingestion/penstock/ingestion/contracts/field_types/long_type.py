@@ -18,3 +18,6 @@ class LongType(IntegerType):
     promoted_from: ClassVar[Promotions] = {"avro": ("int", "timestamp"), "json": ("int", "timestamp")}
     lowest = -(2**63)
     highest = 2**63 - 1
+    odcs_format = "i64"
+    # Without a format the standard means 32 bits, which many documents do not know.
+    odcs_formats = ("i64", "u32", None)

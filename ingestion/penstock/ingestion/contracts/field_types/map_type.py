@@ -7,7 +7,7 @@ from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Self
 
 from penstock.ingestion.contracts.contract_modes import RecordEncoding
-from penstock.ingestion.contracts.field_types.field_type import FieldType, JsonSchema, ParseType
+from penstock.ingestion.contracts.field_types.field_type import FieldType, JsonSchema, OdcsProperty, ParseType
 from penstock.ingestion.contracts.field_types.json_cells import parse_json_cell
 from penstock.ingestion.contracts.field_types.type_text import split_outside_brackets
 from penstock.ingestion.errors import ContractError
@@ -195,6 +195,21 @@ class MapType(FieldType):
             schema.get("type") == "object" and isinstance(values, Mapping) and not schema.get("properties")
         )
         return cls(parse(values)) if is_map else None
+
+    @property
+    def odcs_type(self) -> OdcsProperty:
+        """A map with its keys and values."""
+        parts = {"key": {"logicalType": "string"}, "value": self.value_type.odcs_type}
+        return {"logicalType": "map", "physicalType": "map", "map": parts}
+
+    @classmethod
+    def from_odcs_type(cls, keys: OdcsProperty, parse: ParseType) -> Self | None:
+        """Return the map for one with keys of text."""
+        parts = keys.get("map") or {}
+        is_map = keys.get("logicalType") == "map" and "value" in parts
+        if not is_map or (parts.get("key") or {}).get("logicalType") != "string":
+            return None
+        return cls(parse(parts["value"]))
 
     def can_read(self, writer: FieldType, encoding: RecordEncoding) -> bool:
         """Return whether the values of the writer can be read."""

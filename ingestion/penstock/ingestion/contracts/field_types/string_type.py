@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from penstock.ingestion.contracts.field_types.field_type import OdcsProperty, ParseType
 from penstock.ingestion.contracts.field_types.plain_type import PlainType, Promotions
 
 if TYPE_CHECKING:
@@ -40,3 +41,10 @@ class StringType(PlainType):
     def invalid_text_sql(self, column: str) -> str | None:
         """Return SQL that is true if a value is not UTF-8, which Avro does not check and readers fail on."""
         return f"NOT is_valid_utf8({column})"
+
+    @classmethod
+    def from_odcs_type(cls, keys: OdcsProperty, _parse: ParseType) -> Self | None:
+        """Return the type for text that no other type reads: the formats of a string are hints."""
+        is_text = keys.get("logicalType") == "string" and "enum" not in keys
+        read_by_others = (keys.get("logicalTypeOptions") or {}).get("format") in ("uuid", "byte", "binary")
+        return cls() if is_text and not read_by_others else None

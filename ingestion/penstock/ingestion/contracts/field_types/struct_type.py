@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from penstock.ingestion.contracts.contract_modes import RecordEncoding
-from penstock.ingestion.contracts.field_types.field_type import FieldType, JsonSchema, ParseType
+from penstock.ingestion.contracts.field_types.field_type import FieldType, JsonSchema, OdcsProperty, ParseType
 from penstock.ingestion.contracts.field_types.json_cells import parse_json_cell
 from penstock.ingestion.contracts.field_types.type_text import split_outside_brackets
 from penstock.ingestion.errors import ContractError
@@ -272,6 +272,27 @@ class StructType(FieldType):
             tuple(
                 StructMember(name, parse(part), name in required)
                 for name, part in schema["properties"].items()
+            )
+        )
+
+    @property
+    def odcs_type(self) -> OdcsProperty:
+        """An object with its members."""
+        properties = [
+            {"name": member.name, "required": member.required, **member.type.odcs_type}
+            for member in self.members
+        ]
+        return {"logicalType": "object", "physicalType": "struct", "properties": properties}
+
+    @classmethod
+    def from_odcs_type(cls, keys: OdcsProperty, parse: ParseType) -> Self | None:
+        """Return the struct for an object with properties."""
+        if keys.get("logicalType") != "object" or not keys.get("properties"):
+            return None
+        return cls(
+            tuple(
+                StructMember(str(each.get("name")), parse(each), bool(each.get("required", False)))
+                for each in keys["properties"]
             )
         )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import msgspec
 
-from penstock.ingestion.contracts.field_types.field_type import ParseType
+from penstock.ingestion.contracts.field_types.field_type import OdcsProperty, ParseType
 from penstock.ingestion.contracts.field_types.plain_type import PlainType
 
 if TYPE_CHECKING:
@@ -102,3 +102,15 @@ class TimeType(PlainType):
     def scan_avro(self, scan: "AvroColumnScan", rows: "RowIndexes", _name: str | None) -> None:
         """Scan a number of microseconds."""
         scan.scan_integer(rows, None, 0, _DAY_US - 1)
+
+    @property
+    def odcs_type(self) -> OdcsProperty:
+        """A time with its format."""
+        options = {"format": "HH:mm:ss[.SSSSSS]", "timezone": False}
+        return {"logicalType": "time", "logicalTypeOptions": options, "physicalType": self.keyword}
+
+    @classmethod
+    def from_odcs_type(cls, keys: OdcsProperty, _parse: ParseType) -> Self | None:
+        """Return the type for a time of the day without an offset."""
+        has_offset = (keys.get("logicalTypeOptions") or {}).get("timezone", False)
+        return cls() if keys.get("logicalType") == "time" and not has_offset else None

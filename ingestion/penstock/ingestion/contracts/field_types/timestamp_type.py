@@ -1,5 +1,6 @@
 """Points in time, in one of several formats, all stored as milliseconds since the epoch, UTC."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -10,7 +11,7 @@ import msgspec
 
 from penstock.core.names import suggest_name
 from penstock.ingestion.contracts.contract_modes import RecordEncoding
-from penstock.ingestion.contracts.field_types.field_type import FieldType, JsonSchema, ParseType
+from penstock.ingestion.contracts.field_types.field_type import FieldType, JsonSchema, OdcsProperty, ParseType
 from penstock.ingestion.contracts.field_types.timestamp_formats import (
     DEFAULT_FORMAT,
     FORMATS_BY_NAME,
@@ -23,6 +24,8 @@ from penstock.ingestion.errors import ContractError, InvalidRecordError
 
 if TYPE_CHECKING:
     from penstock.ingestion.contracts.avro_columns import AvroColumnScan, RowIndexes
+
+_INTEGER_PATTERN = re.compile(r"(?i)(big)?int|long")
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +225,28 @@ class TimestampType(FieldType):
     def promotion_name(self) -> str:
         """The keyword for numbers, which are read as such; text is read as text."""
         return "timestamp(iso8601)" if isinstance(self.format, IsoFormat) else self.keyword
+
+    @property
+    def odcs_type(self) -> OdcsProperty:
+        """A timestamp; text has the pattern of Java. The physical type names the format of a number."""
+        if not isinstance(self.format, IsoFormat):
+            return {"logicalType": "timestamp", "physicalType": f"timestamp({self.format.name})"}
+        zone = {"defaultTimezone": self.format.timezone} if self.format.timezone else {}
+        offset = "[XXX]" if zone else "XXX"
+        options = {"format": f"yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]{offset}", "timezone": not zone, **zone}
+        return {"logicalType": "timestamp", "logicalTypeOptions": options, "physicalType": str(self)}
+
+    @classmethod
+    def from_odcs_type(cls, keys: OdcsProperty, parse: ParseType) -> Self | None:
+        """Return the type for a timestamp: text in ISO 8601, unless it is stored as an integer."""
+        if keys.get("logicalType") != "timestamp":
+            return None
+        if _INTEGER_PATTERN.match(str(keys.get("physicalType", ""))):
+            return cls()
+        options = keys.get("logicalTypeOptions") or {}
+        if options.get("timezone", "defaultTimezone" not in options):
+            return cls(FORMATS_BY_NAME["iso8601"])
+        return cls.from_arguments(f"iso8601, {options.get('defaultTimezone', 'UTC')}", parse)
 
     def can_read(self, writer: FieldType, encoding: RecordEncoding) -> bool:
         """Return whether the format is the same, or the writer's numbers have no unit of their own."""

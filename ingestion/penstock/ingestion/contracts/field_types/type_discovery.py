@@ -8,7 +8,7 @@ from typing import Any
 from penstock.core.errors import UnknownKindError
 from penstock.core.kind_registry import KindRegistry
 from penstock.core.names import suggest_name
-from penstock.ingestion.contracts.field_types.field_type import FieldType
+from penstock.ingestion.contracts.field_types.field_type import FieldType, OdcsProperty
 from penstock.ingestion.errors import ContractError
 
 _TYPE_PATTERN = re.compile(r"([\w:.]+)\s*(?:\((.*)\)|<(.*)>)?", re.DOTALL)
@@ -71,6 +71,52 @@ def parse_json_schema(schema: Mapping[str, Any]) -> FieldType:
     if parsed is None:
         raise ContractError(f"JSON type {name!r} has no contract type. Types: {describe_types()}.")
     return parsed
+
+
+def parse_odcs_type(keys: OdcsProperty) -> FieldType:
+    """Return the type for a property of the Open Data Contract Standard.
+
+    A type that this program wrote comes first, then a physical type of Spark, then the logical type.
+    """
+    parsed = (
+        _parse_own_physical_type(keys)
+        or _parse_spark_physical_type(keys)
+        or _find_first(lambda kind: kind.from_odcs_type(keys, parse_odcs_type))
+    )
+    if parsed is None:
+        described = " ".join(str(keys[key]) for key in ("logicalType", "physicalType") if key in keys)
+        raise ContractError(f"Type '{described}' has no contract type. Types: {describe_types()}.")
+    return parsed
+
+
+def _parse_own_physical_type(keys: OdcsProperty) -> FieldType | None:
+    text = str(keys.get("physicalType", ""))
+    # A document of others must not import a module, which `module:name` does.
+    if ":" in text or text.partition("(")[0] not in FIELD_TYPES.kinds_by_name:
+        return None
+    try:
+        parsed = parse_type(text)
+    except ContractError:
+        return None
+    names = ("logicalType", "physicalType")
+    return parsed if all(parsed.odcs_type.get(name) == keys.get(name) for name in names) else None
+
+
+def _parse_spark_physical_type(keys: OdcsProperty) -> FieldType | None:
+    """Return the type for a physical type in SQL that is more exact than the logical one."""
+    is_exact = {"enum", "items", "map", "properties"} & keys.keys() or keys.get("logicalTypeOptions")
+    if is_exact:
+        return None
+    text = re.sub(r"(?i)^num(eric|ber)\b", "decimal", str(keys.get("physicalType", "")))
+    try:
+        parsed = parse_spark_type(text)
+    except ContractError:
+        return None
+    return (
+        parsed
+        if keys.get("logicalType", parsed.odcs_type["logicalType"]) == parsed.odcs_type["logicalType"]
+        else None
+    )
 
 
 def describe_types() -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
-from penstock.ingestion.contracts.field_types.field_type import ParseType
+from penstock.ingestion.contracts.field_types.field_type import OdcsProperty, ParseType
 from penstock.ingestion.contracts.field_types.plain_type import PlainType
 
 if TYPE_CHECKING:
@@ -78,3 +78,13 @@ class UuidType(PlainType):
     def scan_avro(self, scan: "AvroColumnScan", rows: "RowIndexes", _name: str | None) -> None:
         """Leave the record to the decoder, which reads the digits."""
         scan.leave_to_decoder(rows)
+
+    @property
+    def odcs_type(self) -> OdcsProperty:
+        """Text with the format of a UUID."""
+        return {"logicalType": "string", "logicalTypeOptions": {"format": "uuid"}, "physicalType": "uuid"}
+
+    @classmethod
+    def from_odcs_type(cls, keys: OdcsProperty, _parse: ParseType) -> Self | None:
+        """Return the type for its format."""
+        return cls() if (keys.get("logicalTypeOptions") or {}).get("format") == "uuid" else None
