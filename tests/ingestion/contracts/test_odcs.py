@@ -16,6 +16,7 @@ from tests.ingestion.contracts.typed_values import ALL_MAKERS
 from penstock.ingestion.contracts import load_contracts, parse_contract
 from penstock.ingestion.contracts.field_types.type_discovery import parse_odcs_type, parse_type
 from penstock.ingestion.contracts.odcs import export_odcs, import_odcs
+from penstock.ingestion.contracts.yaml_files import format_yaml
 from penstock.ingestion.errors import ContractError
 
 STANDARD_SCHEMA = files("open_data_contract_standard") / "schema.json"
@@ -89,7 +90,7 @@ def test_a_contract_is_equal_after_export_and_import(document: dict[str, Any]) -
     contract = parse_contract(document)
     # The validator of the standard's schema takes exponential time by depth: tests below validate flat contracts.
     exported = export_odcs(contract, "broker:9092")
-    imported = import_odcs(yaml.safe_load(yaml.safe_dump(exported)))
+    imported = import_odcs(yaml.safe_load(format_yaml(exported)))
     reparsed = parse_contract(imported.contract_document)
     # repr has documentation and personal data as well, which equality ignores.
     assert repr(reparsed) == repr(contract)
