@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
     from penstock.ingestion.contracts.avro_columns import AvroColumnScan, RowIndexes
 
 _INTEGER_PATTERN = re.compile(r"(?i)(big)?int|long")
+
+
+@cache
+def _list_time_zones() -> frozenset[str]:
+    """Return the names of all time zones. Finding them reads hundreds of files."""
+    return frozenset(available_timezones())
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +66,8 @@ class TimestampType(FieldType):
             return cls(timestamp_format)
         if not isinstance(timestamp_format, IsoFormat):
             raise ContractError(f"Format {name} counts from 1970 in UTC and takes no timezone. Remove it.")
-        if timezone not in available_timezones():
-            suggestion = suggest_name(timezone, sorted(available_timezones()))
+        if timezone not in _list_time_zones():
+            suggestion = suggest_name(timezone, sorted(_list_time_zones()))
             raise ContractError(
                 f"'{timezone}' is not a time zone.{suggestion} Use a name such as Europe/Paris."
             )
