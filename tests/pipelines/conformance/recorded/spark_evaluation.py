@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import isinf
+from math import isinf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,7 @@ def evaluate_on_spark(
     """Return the panes of the first stage, batch by batch."""
     topics = {source.name: topic_of(source) for source in plan.sources}
     rows = [
-        (None, json.dumps(record.fields).encode(), topics[record.source], 0, record.offset, None)
+        (None, encode_fields(record.fields), topics[record.source], 0, record.offset, None)
         for batch in batches
         for record in batch.records
     ]
@@ -53,6 +53,14 @@ def evaluate_on_spark(
         if row["kind"] != "replaced":
             found[row["batch_id"]].append(parse_pane(plan, row))
     return found
+
+
+def encode_fields(fields: Mapping[str, Any]) -> bytes:
+    """Encode a record in JSON, with NaN as text: JSON has no such number."""
+    values = {
+        name: "NaN" if isinstance(value, float) and isnan(value) else value for name, value in fields.items()
+    }
+    return json.dumps(values).encode()
 
 
 def describe_spark_panes(

@@ -317,11 +317,22 @@ def to_stored(field: ContractField, value: Any) -> Any:
     """Return a decoded value as the stream stores it."""
     if value is None:
         return None
+    if field.type == "float":
+        return float(np.float32(float(value)))
+    if field.type in ("double", "array<double>"):
+        return read_special_numbers(msgspec.to_builtins(value))
     if field.parsed_type.is_timestamp:
         return field.parsed_type.to_epoch_ms(value)
     if field.type.startswith("struct"):
         return {"b": None, **msgspec.to_builtins(value)}
-    return float(np.float32(value)) if field.type == "float" else msgspec.to_builtins(value)
+    return msgspec.to_builtins(value)
+
+
+def read_special_numbers(value: Any) -> Any:
+    """Return a number, or a list of numbers, with the texts of NaN and infinity as numbers."""
+    if isinstance(value, list):
+        return [read_special_numbers(item) for item in value]
+    return float(value) if isinstance(value, str) else value
 
 
 def parse_in_spark(
@@ -351,7 +362,8 @@ def to_plain(value: Any) -> Any:
 def is_same(expected: object, found: object) -> bool:
     match expected, found:
         case float(), float():
-            return expected == found and math.copysign(1, expected) == math.copysign(1, found)
+            is_equal = expected == found or (math.isnan(expected) and math.isnan(found))
+            return is_equal and math.copysign(1, expected) == math.copysign(1, found)
         case dict(), dict():
             return expected.keys() == found.keys() and all(
                 is_same(expected[key], found[key]) for key in expected

@@ -47,7 +47,9 @@ def test_a_migrated_state_keeps_exact_values(runner: StreamRunner) -> None:
     send(runner.broker, topic, first)
     runner.run_until_read(200)
     runner.plan = change_aggregates(runner.plan)
-    with pytest.raises(PlanChangedError, match=r"least was absent and is Min.*plan-upgrade by_"):
+    with pytest.raises(
+        PlanChangedError, match=r"least was absent and is min\(temperature\).*plan-upgrade by_"
+    ):
         runner.start()
     upgrade = assess_upgrade(folder, runner.plan, ["least"])
     assert upgrade is not None

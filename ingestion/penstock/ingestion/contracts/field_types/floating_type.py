@@ -1,7 +1,8 @@
 """Base of the floating-point types."""
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 from penstock.ingestion.contracts.field_types.field_type import OdcsProperty, ParseType
 from penstock.ingestion.contracts.field_types.plain_type import PlainType
@@ -9,9 +10,11 @@ from penstock.ingestion.contracts.field_types.plain_type import PlainType
 if TYPE_CHECKING:
     from penstock.ingestion.contracts.avro_columns import AvroColumnScan, RowIndexes
 
+SpecialNumber: TypeAlias = Literal["NaN", "Infinity", "-Infinity"]
+
 
 class FloatingType(PlainType):
-    """A number of `width_bytes` bytes. Avro may hold NaN and infinity, which JSON cannot represent."""
+    """A number of `width_bytes` bytes. In JSON, NaN and infinity are the texts that Spark and panes use."""
 
     json_name = "number"
     width_bytes: ClassVar[int]
@@ -20,15 +23,25 @@ class FloatingType(PlainType):
 
     @property
     def annotation(self) -> Any:
-        """A floating-point number."""
+        """A floating-point number, or the text of a special one."""
+        return float | SpecialNumber
+
+    @property
+    def stored_converter(self) -> Callable[[Any], Any] | None:
+        """A function that returns the number of a text."""
+        return float
+
+    @property
+    def avro_encoder(self) -> Callable[[Any], Any] | None:
+        """A function that returns the number of a text."""
         return float
 
     def is_finite(self, value: Any) -> bool:
         """Return whether a number is neither NaN nor infinite."""
-        return math.isfinite(value)
+        return math.isfinite(float(value))
 
     def proof_sql(self, column: str) -> str | None:
-        """Return SQL that excludes NaN and infinity, which `from_json` reads from text and from large numbers."""
+        """Return SQL that excludes NaN and infinity, which `from_json` reads from other texts and large numbers."""
         return f"abs({column}) < double('Infinity')"
 
     def scan_avro(self, scan: "AvroColumnScan", rows: "RowIndexes", _name: str | None) -> None:

@@ -21,6 +21,8 @@ STRICT_JSON_OPTIONS = (
     "map('columnNameOfCorruptRecord', '_corrupt', 'allowSingleQuotes', 'false', "
     f"'allowNonNumericNumbers', 'false', 'maxNestingDepth', '{MAX_PROVEN_DEPTH}')"
 )
+CANONICAL_JSON_OPTIONS = "map('columnNameOfCorruptRecord', '_corrupt', 'allowSingleQuotes', 'false')"
+"""The options for records that the judge has written: numbers may be the texts NaN and Infinity."""
 _BACKSLASH = "\\"
 _REPLACEMENT_CHARACTER = "\ufffd"
 _ESCAPED_PAIR = r"(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}"

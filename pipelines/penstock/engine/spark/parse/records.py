@@ -20,7 +20,11 @@ from penstock.engine.spark.parse.input_columns import (
     input_field_column,
     sql_by_topic,
 )
-from penstock.engine.spark.parse.json_proof import STRICT_JSON_OPTIONS, record_proof_sql
+from penstock.engine.spark.parse.json_proof import (
+    CANONICAL_JSON_OPTIONS,
+    STRICT_JSON_OPTIONS,
+    record_proof_sql,
+)
 from penstock.engine.spark.parse.row_checks import CheckBit, apply_row_checks
 from penstock.engine.spark.parse.suspects import MALFORMED, UNPROVEN, judge_column
 from penstock.engine.spark.parse.tombstones import tombstone_field_sql
@@ -112,9 +116,8 @@ def _judged_record_sql(source: PlanSource, number: int, sources: Sources) -> str
     if avro.is_avro(source):
         return record_column
     canonical = f"{JUDGED_COLUMN}.canonical"
-    judged = (
-        f"CASE WHEN {canonical} IS NOT NULL THEN {_from_json_sql(source, canonical)} ELSE {record_column} END"
-    )
+    canonical_record = _from_json_sql(source, canonical, CANONICAL_JSON_OPTIONS)
+    judged = f"CASE WHEN {canonical} IS NOT NULL THEN {canonical_record} ELSE {record_column} END"
     return (
         f"{sql_by_topic(sources, '_topic', lambda candidate, _: judged if candidate == number else None)} "
         f"AS {record_column}"
@@ -175,9 +178,9 @@ def _parse_record_sql(
     return sql_by_topic(sources, "topic", lambda candidate, _: parser_sql if candidate == number else None)
 
 
-def _from_json_sql(source: PlanSource, text: str) -> str:
+def _from_json_sql(source: PlanSource, text: str, options: str = STRICT_JSON_OPTIONS) -> str:
     schema = sql_literal(f"{record_ddl(source)}, _corrupt STRING")
-    return f"from_json({text}, {schema}, {STRICT_JSON_OPTIONS})"
+    return f"from_json({text}, {schema}, {options})"
 
 
 def _json_text_sql(source: PlanSource) -> str:
