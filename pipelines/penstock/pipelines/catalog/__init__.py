@@ -92,7 +92,10 @@ def reload_plan(name: str) -> Plan:
     invalidate_caches()
     reload_roots = {_reload_root(module) for module in find_user_modules(name)}
     for module in [
-        loaded_module for loaded_module in sys.modules if _reload_root(loaded_module) in reload_roots
+        # A copy, since other threads import meanwhile.
+        loaded_module
+        for loaded_module in list(sys.modules)
+        if _reload_root(loaded_module) in reload_roots
     ]:
         del sys.modules[module]
     return load_plan(name)
