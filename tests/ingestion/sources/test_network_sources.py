@@ -120,7 +120,7 @@ def test_a_port_in_use_is_reported(broker: LocalBroker, tmp_path: Path):
     with run_line_server(lambda _client: None) as used_port:
         assert port != used_port
         source = HttpPushSource("127.0.0.1", used_port, create_record_format(contract).checker)
-        with pytest.raises(SourceError, match="port is in use"):
+        with pytest.raises(SourceError, match="Address already in use"):
             create_feed(broker, contract, source, tmp_path / "push").run(threading.Event())
 
 

@@ -57,7 +57,7 @@ def test_a_pipeline_runs_over_files_into_tables_of_the_run(run, home: Path, tmp_
         "--json",
     )
     result = run(*arguments)
-    assert result.code == 0, result.err
+    assert result.code == 1, result.err  # one record is invalid
     document = json.loads(result.out)
     assert document["accounts"] == {
         "read": 10, "accepted": 9, "late": 0, "quarantined": 1, "duplicate": 0, "filtered": 0
@@ -101,7 +101,7 @@ def test_tables_with_final_windows_are_checked(run, home: Path) -> None:
 def test_a_table_without_a_suite_is_refused_with_a_suggestion(run) -> None:
     result = run("check", "latest/nothing")
     assert result.code == 2
-    document = "there is no expectation suite 'latest/nothing'. Did you mean 'latest/trending'?"
+    document = "there is no table 'latest/nothing'. Did you mean 'latest/showings'?"
     assert document in result.err
 
 

@@ -31,6 +31,9 @@ from penstock.platform.services.stream_lifecycle import STREAM_COMMANDS, request
 pytestmark = pytest.mark.kafka
 STREAM = archive_name("nexmark-auctions")
 
+HOUR_MS = 3_600_000
+"""How far the clock of the definitions is ahead, so that the interval of each report is over."""
+
 
 def create_host(store: ControlStore, broker: LocalBroker, folder: Path) -> StreamHost:
     def make(name: str, fence: WriteFence, report_outcome: Callable[[BatchOutcome], None]) -> StreamHandle:
@@ -60,7 +63,7 @@ def run_host(host: StreamHost) -> Iterator[None]:
 def build_definitions(store: ControlStore, folder: Path) -> Definitions:
     context = AssetContext(str(folder / "warehouse"), "team:data", Path("/contracts"))
     return build_catalog_definitions(
-        [load_contract("nexmark-auctions")], [], context, lambda: store, now_ms, 0
+        [load_contract("nexmark-auctions")], [], context, lambda: store, lambda: now_ms() + HOUR_MS, 0
     )
 
 

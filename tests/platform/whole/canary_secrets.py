@@ -47,8 +47,17 @@ def _find_processes(stack: ScratchStack) -> Iterator[str]:
 
 def find_open_files(folder: Path) -> list[str]:
     """List the files and folders that other users may read or write, with their modes."""
-    modes = {path: stat.S_IMODE(path.lstat().st_mode) for path in _walk(folder) if not path.is_symlink()}
-    return [f"{mode:o} {path}" for path, mode in modes.items() if mode & 0o077]
+    modes = {path: _read_mode(path) for path in _walk(folder)}
+    return [f"{stat.S_IMODE(mode):o} {path}" for path, mode in modes.items() if mode & 0o077]
+
+
+def _read_mode(path: Path) -> int:
+    """Return the mode of a file or folder; 0 for a link, and for a file that was removed meanwhile."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return 0
+    return 0 if stat.S_ISLNK(mode) else mode
 
 
 def _walk(folder: Path) -> list[Path]:

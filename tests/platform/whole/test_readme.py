@@ -58,8 +58,9 @@ def add_stream(readme: str, clone: Path, environment: dict[str, str], stack: Scr
         dedent(block) for block in re.findall(r"```(?:yaml|sh)\n(.*?)^ *```", section, re.DOTALL | re.M)
     )
     (clone / file).write_text(yaml, "utf-8")
-    explain, start, show = shell.strip().splitlines()
+    explain, try_out, start, show = shell.strip().splitlines()
     assert "site" in run(explain, clone, environment, 60)
+    assert "warmest" in run(try_out, clone, environment, 60)
     run(start, clone, environment, 60)
     table_log = stack.warehouse / "latest" / show.split()[-1] / "_delta_log"
     poll_until(table_log.exists, 60, "the new stream's table")

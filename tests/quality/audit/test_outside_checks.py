@@ -82,7 +82,7 @@ def test_installed_checks_run_in_an_audit_and_are_reported(
     scope = create_scope(run_stream(tmp_path / "stream"))
     report = run_audit(replace(scope, broker=BrokerAccess(broker.bootstrap)), Sample())
     assert [verdict.check for verdict in report.verdicts] == [
-        *(*CHECKS_OF_STREAM[:4], "batch sizes", *CHECKS_OF_STREAM[4:]),
+        *(*CHECKS_OF_STREAM[:5], "batch sizes", *CHECKS_OF_STREAM[5:]),
         *(f"{name} records" for name in (*CHECKS_OF_TOPIC, "name")),
         *("results", "trend"),
     ]

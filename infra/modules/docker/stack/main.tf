@@ -5,7 +5,8 @@ locals {
   # What images are built from beside this folder: packages by their lock, and our code.
   root = "${var.directory}/.."
   code = sort(flatten([
-    tolist(fileset(local.root, "{requirements,infra/build}.lock")),
+    tolist(fileset(local.root, "requirements.lock")),
+    tolist(fileset(local.root, "infra/build.lock")),
     [for folder in ["infra", "ingestion", "pipelines", "platform", "quality"] :
     [for file in fileset(local.root, "${folder}/penstock/**") : file if !strcontains(file, "__pycache__")]],
   ]))
