@@ -41,13 +41,25 @@ def command(as_json: bool, markdown: bool) -> int:
 
         click.echo(format_listener_table(), nl=False)
         return 0
-    rows = _read_sockets(current_settings())
+    rows = _read_lasting_sockets(current_settings())
     if as_json:
         print_json([asdict(row) for row in rows])
     else:
         shown = [(row.program, row.address, row.serves, row.asks_for) for row in rows]
         print_table(("program", "address", "serves", "asks for"), shown, empty="nothing of the stack listens")
     return 0 if all(row.is_declared for row in rows) else 1
+
+
+def _read_lasting_sockets(settings: Settings) -> list[SocketRow]:
+    """Return the sockets of the stack. An undeclared one counts if a second reading finds it as well.
+
+    Processes are read one after the other, so a socket that a program opens meanwhile seems to have no program.
+    """
+    rows = _read_sockets(settings)
+    if all(row.is_declared for row in rows):
+        return rows
+    undeclared = {row.address for row in _read_sockets(settings) if not row.is_declared}
+    return [row for row in rows if row.is_declared or row.address in undeclared]
 
 
 def _read_sockets(settings: Settings) -> list[SocketRow]:
