@@ -71,7 +71,8 @@ def check_registration(registry: SchemaRegistry, contract: Contract) -> int | No
         if incompatibilities:
             raise IncompatibleChangeError(
                 f"Contract {contract.topic} is incompatible with version {version.version} of {subject}: "
-                f"{'; '.join(map(str, incompatibilities))}. Revert the change, or use a new topic."
+                f"{'; '.join(map(str, incompatibilities))}. Revert the change, use a new topic, or set "
+                "`compatibility: none` in the contract if nothing has to read the old records."
             )
     is_registered = any(version.schema == schema for version in versions)
     return None if is_registered else max((version.version for version in versions), default=0) + 1

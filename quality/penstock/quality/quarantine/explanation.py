@@ -21,6 +21,6 @@ def explain_record(record: QuarantinedRecord, checker: RecordChecker, *, is_enco
         error = checker.check(SourceBatch([record.value], is_encoded=is_encoded)).invalid.get(0)
     except IngestionError:
         return ""  # a registry that does not answer explains nothing
-    if error is None:
-        return ""
+    if error is None or record.reason.startswith(f"{error.reason} ("):
+        return ""  # the reason of a dead letter has the detail that its producer gave
     return error.detail if error.reason == record.reason else str(error)

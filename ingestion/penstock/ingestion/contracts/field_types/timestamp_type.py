@@ -264,7 +264,9 @@ class TimestampType(FieldType):
             # A declared time zone only adds text that is accepted.
             return all(isinstance(each, IsoFormat) for each in formats) and not _timezone_of(writer)
         if encoding == "json":
-            return isinstance(self.format, EpochFormat) and writer.promotion_name == "int"
+            # Numbers that seem to be of a larger unit are refused, which not every old number would pass.
+            accepts_each = isinstance(self.format, EpochFormat) and not self.format.implausible_ranges
+            return accepts_each and writer.promotion_name == "int"
         # Schemas without logical types have the primitive type only.
         readable = ("string",) if isinstance(self.format, IsoFormat) else ("int", "long")
         return writer.promotion_name in readable
