@@ -6,7 +6,7 @@ The id of a topic is unique over all clusters, and changes when the topic is cre
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from confluent_kafka import TopicCollection, Uuid
+from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 
 REQUEST_TIMEOUT_S = 10.0
@@ -17,12 +17,7 @@ def fetch_topic_ids(
 ) -> dict[str, str]:
     """Return the id of each topic; raise KafkaException if one does not exist or no broker answers."""
     answers = admin.describe_topics(TopicCollection(list(topics)), request_timeout=timeout_s)
-    return {topic: _format_id(answer.result(2 * timeout_s).topic_id) for topic, answer in answers.items()}
-
-
-def _format_id(topic_id: Uuid) -> str:
-    """Return an id as Kafka's tools print it, which is also a valid file name."""
-    return str(topic_id).replace("+", "-").replace("/", "_")
+    return {topic: str(answer.result(2 * timeout_s).topic_id) for topic, answer in answers.items()}
 
 
 @dataclass(frozen=True)

@@ -79,3 +79,14 @@ def test_another_process_cannot_take_a_ledger_that_was_switched(tmp_path: Path) 
     with pytest.raises(Exception, match="Another process writes the ledger"):
         open_ledger(tmp_path)
     ledger.close(clean=True)
+
+
+def test_an_id_with_characters_of_paths_names_a_folder(tmp_path: Path) -> None:
+    ledger = open_ledger(tmp_path)
+    deliver(ledger, "a/b+c", 1)
+    assert ledger.select_topic("sensors", "d/e+f")
+    deliver(ledger, "d/e+f", 2)
+    assert ledger.select_topic("sensors", "a/b+c")
+    assert ledger.state.acknowledged_until == 1
+    ledger.close(clean=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["feed", "feed~d_e-f"]

@@ -213,7 +213,8 @@ def _open_journal(directory: Path) -> tuple[DeliveryLedgerState, DeliveryJournal
 
 def _kept_path(directory: Path, topic_id: str) -> Path:
     """Return where the ledger of another topic is kept; no producer has such a name."""
-    return directory.with_name(f"{directory.name}~{topic_id}")
+    file_safe_id = topic_id.replace("+", "-").replace("/", "_")
+    return directory.with_name(f"{directory.name}~{file_safe_id}")
 
 
 def _segment_path(directory: Path, number: int) -> Path:

@@ -6,10 +6,11 @@ Aborted records are read too, because other readers see them unless they read co
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from confluent_kafka import Consumer, KafkaException, Message, TopicCollection, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from penstock.core.kafka_offsets import fetch_end_offsets, fetch_first_offsets
+from penstock.core.kafka_topics import fetch_topic_ids
 from penstock.engine.archive.archive_rows import OffsetGap, PartitionSlice
 from penstock.engine.errors import ArchiveError
 
@@ -31,10 +32,8 @@ _CONSUMER_SETTINGS: dict[str, str | int | bool] = {
 
 def fetch_topic_id(client_options: Mapping[str, str], topic: str) -> str:
     """Return a topic's id, which changes when it is created again. Raises ArchiveError if it does not exist."""
-    admin = AdminClient(dict(client_options))
     try:
-        futures = admin.describe_topics(TopicCollection([topic]), request_timeout=BROKER_TIMEOUT_S)
-        return str(futures[topic].result(2 * BROKER_TIMEOUT_S).topic_id)
+        return fetch_topic_ids(AdminClient(dict(client_options)), [topic], BROKER_TIMEOUT_S)[topic]
     except KafkaException as error:
         raise ArchiveError(
             f"topic {topic} at {client_options['bootstrap.servers']} cannot be archived: {error.args[0].str()}; "
