@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from penstock.conformance.reference import EvaluatedBatch, Evaluator, InputBatch, InputRecord
-from penstock.conformance.reference.input_records import RecordAddress, StageElement
-from penstock.conformance.reference.number_semantics import canonicalize
+from penstock.conformance.reference.input_records import RecordAddress
 from penstock.conformance.reference.steps import are_supported_steps
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.plan.stages import Plan, Stage
@@ -34,20 +33,11 @@ class SteppedEvaluator(Evaluator):
         }
         return super().run(batch)
 
-    def elements_from_record(self, stage: Stage, record: InputRecord) -> list[StageElement]:
-        """Return the elements that the steps of a stage make of a record."""
+    def transform_record(self, stage: Stage, record: InputRecord) -> list[Fields]:
+        """Return the rows that the steps of a stage make of a record."""
         if stage.name not in self._rows:
-            return super().elements_from_record(stage, record)
-        source = self.plan.source_named(record.source)
-        return [
-            StageElement(
-                key=canonicalize(tuple(fields.get(name) for name in stage.key)),
-                time=record.fields[source.event_time],
-                address=record.address,
-                fields=fields,
-            )
-            for fields in self._rows[stage.name][record.address]
-        ]
+            return super().transform_record(stage, record)
+        return self._rows[stage.name][record.address]
 
 
 def _has_supported_steps(stage: Stage) -> bool:

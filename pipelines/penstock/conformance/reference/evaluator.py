@@ -35,7 +35,7 @@ from penstock.conformance.reference.pane_emission import ReferenceBatchTime
 from penstock.conformance.reference.source_intake import SourceIntake
 from penstock.conformance.reference.stateful import ReferenceStatefulOperator
 from penstock.conformance.reference.stateful_event_time import ReferenceEventTimeStatefulOperator
-from penstock.conformance.reference.steps import StepFunction, apply_steps, are_supported_steps
+from penstock.conformance.reference.steps import RowFields, StepFunction, apply_steps, are_supported_steps
 from penstock.conformance.reference.unwindowed_joins import ReferenceUnwindowedJoin
 from penstock.conformance.reference.watermark import SourceWatermark
 from penstock.conformance.reference.windowed import ReferenceWindowOperator
@@ -199,8 +199,6 @@ class Evaluator:
     def elements_from_record(self, stage: Stage, record: InputRecord) -> list[StageElement]:
         """Return the elements that the steps of a stage make of a record."""
         source = self.plan.source_named(record.source)
-        input_rows = apply_steps(stage.steps_of_input(record.source), record.fields)
-        output_rows = [row for fields in input_rows for row in self.steps[stage.name](fields)]
         return [
             StageElement(
                 key=canonicalize(tuple(fields.get(name) for name in stage.key)),
@@ -208,8 +206,13 @@ class Evaluator:
                 address=record.address,
                 fields=fields,
             )
-            for fields in output_rows
+            for fields in self.transform_record(stage, record)
         ]
+
+    def transform_record(self, stage: Stage, record: InputRecord) -> list[RowFields]:
+        """Return the rows that the steps of a stage make of a record."""
+        input_rows = apply_steps(stage.steps_of_input(record.source), record.fields)
+        return [row for fields in input_rows for row in self.steps[stage.name](fields)]
 
     def advance_watermark(self, batch: InputBatch) -> None:
         """Step 4: advance the watermark; it never goes back."""
