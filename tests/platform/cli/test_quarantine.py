@@ -212,7 +212,7 @@ TOPIC = "ad-clicks"
 def test_dead_letters_are_listed_repaired_and_replayed_once(
     run: Callable, broker: LocalBroker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The trial: 2,000 records vanished, and only a Kafka consumer of one's own told why."""
+    """The trial: 2,000 records vanished, and only a Kafka consumer that you wrote could show why."""
     monkeypatch.setenv("PENSTOCK_KAFKA__BOOTSTRAP", broker.bootstrap)
     run("topics", "apply")
     valid = {"id": "1", "impression": "i", "at": 1}

@@ -41,7 +41,7 @@ class Expectation:
     action: CheckAction | None = None
     why: str = ""
     line: int | None = field(default=None, compare=False)
-    """The line of the suite's file at which it starts."""
+    """The line of the suite's file where it starts."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import msgspec
 
 from penstock.ingestion.contracts.field_types.field_type import OdcsProperty, ParseType
-from penstock.ingestion.contracts.field_types.plain_type import PlainType
+from penstock.ingestion.contracts.field_types.stored_text_type import StoredTextType
 
 if TYPE_CHECKING:
     from penstock.ingestion.contracts.avro_columns import AvroColumnScan, RowIndexes
@@ -18,16 +18,14 @@ _DAY_US = 86_400_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class TimeType(PlainType):
+class TimeType(StoredTextType):
     """A time of the day, written as `10:15:30.25`. It is stored as text of 15 characters, `10:15:30.250000`.
 
     Delta has no type for it. As text of one length it compares and sorts as a time.
     """
 
     keyword = "time"
-    spark_name = "STRING"
     avro_name = "long"
-    json_name = "string"
 
     @property
     def expectation(self) -> str:
@@ -42,16 +40,6 @@ class TimeType(PlainType):
     def to_key_text(self, value: Any) -> str:
         """Return the text of 15 characters."""
         return str(value.isoformat("microseconds"))
-
-    @property
-    def stored_converter(self) -> Callable[[Any], Any] | None:
-        """A function that returns the text."""
-        return self.to_key_text
-
-    @classmethod
-    def from_spark_type(cls, _text: str, _parse: ParseType) -> Self | None:
-        """Return None: a STRING is a `string`."""
-        return None
 
     def value_sql(self, column: str) -> str:
         """Return SQL that adds the digits that are not written."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 from penstock.ingestion.contracts.field_types.field_type import OdcsProperty, ParseType
-from penstock.ingestion.contracts.field_types.plain_type import PlainType
+from penstock.ingestion.contracts.field_types.stored_text_type import StoredTextType
 
 if TYPE_CHECKING:
     from penstock.ingestion.contracts.avro_columns import AvroColumnScan, RowIndexes
@@ -15,28 +15,16 @@ _AVRO_TYPE = {"type": "string", "logicalType": "uuid"}
 
 
 @dataclass(frozen=True, slots=True)
-class UuidType(PlainType):
+class UuidType(StoredTextType):
     """An identifier of 32 hexadecimal digits, stored as text in lower case with hyphens."""
 
     keyword = "uuid"
-    spark_name = "STRING"
     avro_name = "string"
-    json_name = "string"
 
     @property
     def annotation(self) -> Any:
         """A UUID."""
         return UUID
-
-    @property
-    def stored_converter(self) -> Callable[[Any], Any] | None:
-        """A function that returns the text."""
-        return self.to_key_text
-
-    @classmethod
-    def from_spark_type(cls, _text: str, _parse: ParseType) -> Self | None:
-        """Return None: a STRING is a `string`."""
-        return None
 
     def value_sql(self, column: str) -> str:
         """Return SQL for the text in lower case."""
