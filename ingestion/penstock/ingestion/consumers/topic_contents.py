@@ -1,6 +1,7 @@
 """Reads everything that a topic holds, without joining a group or committing an offset."""
 
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ from penstock.ingestion.errors import TopicReadError
 REQUEST_TIMEOUT_S = 15.0
 CONNECT_TIMEOUT_S = 2.0
 _MAX_POLL_RECORDS = 1_000
+_POLL_TIMEOUT_S = 0.1
+"""A poll that finds fewer records than it may return takes this long, also at the end of a partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +86,12 @@ def _read(consumer: Consumer, topic: str, partition: int) -> Iterator[StoredReco
     if position >= end:
         return
     consumer.assign([TopicPartition(topic, partition, position)])
+    answered_at = time.monotonic()
     while position < end:
-        messages = consumer.consume(_MAX_POLL_RECORDS, REQUEST_TIMEOUT_S)
-        if not messages:
+        messages = consumer.consume(_MAX_POLL_RECORDS, _POLL_TIMEOUT_S)
+        if messages:
+            answered_at = time.monotonic()
+        elif time.monotonic() - answered_at > REQUEST_TIMEOUT_S:
             raise TopicReadError(
                 f"{topic} partition {partition} did not answer for {REQUEST_TIMEOUT_S:g} s at offset {position} "
                 f"of {end}. Check that the broker is up."
