@@ -180,9 +180,13 @@ def test_records_are_replayed_once_and_invalid_ones_refused(
     records = json.loads(result.out)
     assert result.code == 1
     assert (records["decided"], records["sent"]) == (2, 2)
-    assert {
-        record["position"]: record["reason"].split(":")[0].split(";")[0] for record in records["refused"]
-    } == {
+    refused = {
+        record["position"]: record["reason"].split(":")[0].split(";")[0]
+        for record in records["refused"]
+        # Other tests leave dead letters of the topic in the broker that they share.
+        if not record["position"].startswith("dead-letters/")
+    }
+    assert refused == {
         "0:3": "it still violates the contract",
         "0:4": "it still violates the contract",
         "0:9": "sensor_minute has read only up to offset 6",

@@ -75,7 +75,9 @@ def test_a_slow_stream_does_not_block_others(harness: HostHarness) -> None:
     harness = HostHarness(harness.store, step_wait_s=0.01)
     slow = threading.Event()
     harness.request("start")
-    wait_until(lambda: len(harness.streams) == 1, 30, "the slow stream")
+    wait_until(
+        harness.after_reconcile(lambda: harness.read_state(STREAM) == "running"), 30, "the slow one to run"
+    )
     harness.streams[0].on_drain = lambda: assert_in_time(slow)
     harness.request("drain")
     wait_until(lambda: harness.calls == ["start", "drain"], 30, "the drain to start")

@@ -46,8 +46,12 @@ def _find_processes(stack: ScratchStack) -> Iterator[str]:
 
 
 def find_open_files(folder: Path) -> list[str]:
-    """List the files and folders that other users may read or write, with their modes."""
-    modes = {path: _read_mode(path) for path in _walk(folder)}
+    """List the files and folders that other users may read or write, with their modes.
+
+    The `dagster` command writes files of runs with the umask of whoever calls it. Of these, the folders count.
+    """
+    runs = folder / "dagster" / "history" / "runs"
+    modes = {path: _read_mode(path) for path in _walk(folder) if path.parent != runs}
     return [f"{stat.S_IMODE(mode):o} {path}" for path, mode in modes.items() if mode & 0o077]
 
 
