@@ -14,7 +14,7 @@ LOCK := $(UV) pip compile -q --universal --python-version 3.11 --generate-hashes
 	--no-annotate --custom-compile-command "make lock"
 
 .DEFAULT_GOAL := help
-.PHONY: help up down status logs test test-plain check golden bench lock clean run-environment dev-environment set-up
+.PHONY: help up down status logs test test-plain test-again check golden bench lock clean run-environment dev-environment set-up
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ test: dev-environment ## run every test: plain Python first, then Spark, Kafka a
 
 test-plain: dev-environment ## run the fast tests without Java; EXAMPLES=20 tries more examples of properties
 	@$(BIN)/python -m pytest -n $(JOBS) -m "$(PLAIN)"
+
+test-again: dev-environment ## run the tests that failed last once more, one at a time
+	@$(BIN)/python -m pytest -n 0 --last-failed --last-failed-no-failures none
 
 check: dev-environment ## format, lint, types, import rules, licences
 	@status=0; \
