@@ -1,4 +1,4 @@
-"""What `penstock status` says of the files behind streams: invalid ones, and those that were removed."""
+"""What `penstock status` says of the files behind streams: the invalid ones."""
 
 from collections.abc import Mapping
 
@@ -10,15 +10,6 @@ def find_invalid_files() -> Mapping[str, str]:
     from penstock.platform.services.stream_catalog import find_invalid_pipelines
 
     return {name: str(error) for name, error in find_invalid_pipelines().items()}
-
-
-def describe_removed_file(stream: str) -> str:
-    """Return a note for a stream without a file; empty if it has one."""
-    from penstock.platform.services.stream_catalog import list_stream_names
-
-    if stream in list_stream_names():
-        return ""
-    return f"file removed. Restore it, or remove the stream: `penstock stream drop {stream}`"
 
 
 def render_invalid_files(width: int | None) -> list[str]:

@@ -78,29 +78,36 @@ def read_stack_view(settings: Settings, clock: Callable[[], int]) -> StackView:
         return StackView(clock(), programs, [])
     store = open_control_store(settings.control_url, settings.control_secret)
     try:
-        now_ms = clock()  # leases may have expired while the manager and the store were queried
-        streams = read_overview(store)
-        possible_holds = {
-            overview.stream: read_hold(settings.home / "streams", overview.stream, overview.desired)
-            for overview in streams
-        }
-        standstills = {stream: hold for stream, hold in possible_holds.items() if hold is not None}
-        return StackView(
-            now_ms,
-            programs,
-            streams,
-            filter_live_hosts(store.read_hosts(), now_ms),
-            standstills,
-            {
-                overview.stream: _read_rates(store, overview, now_ms)
-                for overview in streams
-                if overview.lease is not None and overview.lease.expires_at_ms > now_ms
-            },
-            settings.alerts,
-            settings.home / "streams",
-        )
+        return read_store_view(settings, store, programs, clock)
     finally:
         store.close()
+
+
+def read_store_view(
+    settings: Settings, store: ControlStore, programs: Sequence[ProgramStatus], clock: Callable[[], int]
+) -> StackView:
+    """Read the state of the streams and hosts from an open store."""
+    now_ms = clock()  # leases may have expired while the manager and the store were queried
+    streams = read_overview(store)
+    possible_holds = {
+        overview.stream: read_hold(settings.home / "streams", overview.stream, overview.desired)
+        for overview in streams
+    }
+    standstills = {stream: hold for stream, hold in possible_holds.items() if hold is not None}
+    return StackView(
+        now_ms,
+        programs,
+        streams,
+        filter_live_hosts(store.read_hosts(), now_ms),
+        standstills,
+        {
+            overview.stream: _read_rates(store, overview, now_ms)
+            for overview in streams
+            if overview.lease is not None and overview.lease.expires_at_ms > now_ms
+        },
+        settings.alerts,
+        settings.home / "streams",
+    )
 
 
 def _read_rates(store: ControlStore, overview: StreamOverview, now_ms: int) -> BatchRates:

@@ -17,14 +17,9 @@ from penstock.platform.cli.output import (
     print_json_line,
     print_table,
 )
-from penstock.platform.cli.status_files import (
-    describe_removed_file,
-    find_invalid_files,
-    render_invalid_files,
-)
+from penstock.platform.cli.status_files import find_invalid_files, render_invalid_files
 from penstock.platform.cli.text_table import TableColumn, render_table, shorten, wrap_text
 from penstock.platform.errors import UnknownStreamError
-from penstock.platform.services.definition_files import find_changed_file
 from penstock.platform.settings import LoadedSettings, Settings
 from penstock.platform.settings.environment_variables import format_setting
 from penstock.platform.settings.naming import show_setting
@@ -34,7 +29,6 @@ if TYPE_CHECKING:
 
     from penstock.platform.cli.stream_figures import StreamFigures
     from penstock.platform.control.reports import StreamOverview
-    from penstock.platform.services.stream_hold import StreamHold
     from penstock.platform.stack.stack_view import StackView
 
 SECTION: Section = "Local stack"
@@ -167,11 +161,12 @@ def _render_hosts(view: "StackView", width: int | None) -> list[str]:
 
 def _render_streams(view: "StackView", width: int | None) -> list[str]:
     from penstock.platform.cli.stream_figures import LEGEND, STREAM_COLUMNS
+    from penstock.platform.stack.stream_condition import describe_note
 
     if not view.streams:
         return ["no stream has been started"]
     rows = [_figures_of(view, stream).as_row() for stream in view.streams]
-    notes = [f"{stream.stream}: {note}" for stream in view.streams if (note := _describe_note(view, stream))]
+    notes = [f"{stream.stream}: {note}" for stream in view.streams if (note := describe_note(view, stream))]
     lines = [shorten(note, width) for note in notes]
     if any(line != note for line, note in zip(lines, notes, strict=True)):
         lines.append("`penstock status NAME` shows a whole note.")
@@ -181,97 +176,25 @@ def _render_streams(view: "StackView", width: int | None) -> list[str]:
 
 def _render_stream_page(view: "StackView", stream: "StreamOverview") -> list[str]:
     """Return everything about a stream, with the whole reason of a failure."""
+    from penstock.platform.stack.stream_condition import describe_note
+
     figures = [("stream", stream.stream), *_figures_of(view, stream).describe()]
     name_width = max(len(name) for name, _ in figures)
     lines = [f"{name:<{name_width}}  {text}" for name, text in figures]
-    note = _describe_note(view, stream)
+    note = describe_note(view, stream)
     return [*lines, "", *note.splitlines()] if note else lines
 
 
 def _figures_of(view: "StackView", stream: "StreamOverview") -> "StreamFigures":
     from penstock.platform.cli.stream_figures import StreamFigures
+    from penstock.platform.stack.stream_condition import describe_state
 
-    return StreamFigures(
-        stream, str(_describe_state(view, stream)), view.rates.get(stream.stream), view.at_ms
-    )
-
-
-def _describe_note(view: "StackView", stream: "StreamOverview") -> str:
-    """Return what to know about a stream beside its figures; empty if there is nothing."""
-    notes = [describe_removed_file(stream.stream), _describe_reason(view, stream)]
-    if any(notes):
-        return "\n".join(filter(None, notes))
-    desired = stream.desired.desired if stream.desired else None
-    return "" if view.is_stream_healthy(stream) else f"should be {desired}, but no host runs it"
-
-
-def _describe_reason(view: "StackView", stream: "StreamOverview") -> str:
-    """Return what to know about a stream: a fault, a definition file that changed, or that it waits for records."""
-    if hold := view.standstills.get(stream.stream):
-        return _describe_hold(view, stream, hold)
-    health = None if _is_stopped_after_failure(stream) else stream.health
-    if health is None or health.reason or not view.is_leased(stream):
-        return health.reason if health else ""
-    if ahead_ms := view.watermark_ahead_ms(stream):
-        from penstock.platform.services.watermark_ahead import TROUBLESHOOTING_PAGE, describe_ahead
-
-        return f"{describe_ahead(ahead_ms)}, so new records are late: see {TROUBLESHOOTING_PAGE}"
-    changed_file = find_changed_file(stream.stream, health.at_ms)
-    if changed_file is None:
-        idle_inputs = view.find_idle_inputs(stream)
-        return "" if idle_inputs is None else idle_inputs.text
-    return f"{changed_file.name} changed since the start: `penstock stream plan-upgrade {stream.stream}`"
-
-
-def _describe_hold(view: "StackView", stream: "StreamOverview", hold: "StreamHold") -> str:
-    if view.is_leased(stream):
-        return f"on hold for {hold.operation}; {hold.desired} afterwards"
-    command_name = "start" if hold.desired == "running" else "pause"
-    return (
-        f"on hold since {hold.operation} was interrupted; desired before: {hold.desired}. Repeat it, or run "
-        f"`penstock stream {command_name} {stream.stream}`"
-    )
-
-
-def _describe_state(view: "StackView", stream: "StreamOverview") -> str:
-    """Return the state that the host reports; a stream without a live lease does not run, whatever it reported."""
-    # Imported here, because `--help` must not load the control store.
-    from penstock.engine.host.stream_state import StreamState
-    from penstock.platform.services.stream_lifecycle import is_from_lease_holder
-
-    health, desired_state = stream.health, stream.desired
-    if stream.lease is not None and view.is_leased(stream):
-        is_reported = health is not None and is_from_lease_holder(health, stream.lease)
-        return (
-            "starting"
-            if desired_state is not None and desired_state.needs_host and not is_reported
-            else health.state
-            if health
-            else StreamState.DRAINED
-        )
-    if health is None or health.state.is_active:
-        return StreamState.STOPPED
-    return (
-        desired_state.desired.value
-        if desired_state is not None and _is_stopped_after_failure(stream)
-        else health.state
-    )
-
-
-def _is_stopped_after_failure(stream: "StreamOverview") -> bool:
-    """Whether a stop or drain was requested after the stream failed; no host may be left to report it."""
-    from penstock.platform.services.stream_lifecycle import RETRYABLE_STATES
-
-    health, desired_state = stream.health, stream.desired
-    return (
-        health is not None
-        and health.state in RETRYABLE_STATES
-        and desired_state is not None
-        and not desired_state.needs_host
-    )
+    return StreamFigures(stream, describe_state(view, stream), view.rates.get(stream.stream), view.at_ms)
 
 
 def _to_data(view: "StackView", streams: "Sequence[StreamOverview]", settings: Settings) -> dict[str, Any]:
+    from penstock.platform.stack.stream_condition import describe_note, describe_removed_file, describe_state
+
     return {
         "healthy": view.is_healthy,
         "invalid_files": find_invalid_files(),
@@ -281,10 +204,10 @@ def _to_data(view: "StackView", streams: "Sequence[StreamOverview]", settings: S
         "streams": [
             {
                 **asdict(stream),
-                "state": _describe_state(view, stream),
+                "state": describe_state(view, stream),
                 "healthy": view.is_stream_healthy(stream),
                 "file_removed": bool(describe_removed_file(stream.stream)),
-                "note": _describe_note(view, stream),
+                "note": describe_note(view, stream),
                 "consumer_lag_records": stream.lag_records,
                 "watermark_delay_seconds": _delay_seconds(_figures_of(view, stream).watermark_delay_ms),
                 "rates": asdict(view.rates[stream.stream]) if stream.stream in view.rates else None,
