@@ -34,6 +34,11 @@ class Health(StrictModel):
     start_period: Duration
 
 
+class LogRotation(StrictModel):
+    driver: Literal["local"]
+    options: dict[Literal["max-size", "max-file"], str]
+
+
 class Deploy(StrictModel):
     replicas: Annotated[int, Field(ge=1)]
 
@@ -51,6 +56,7 @@ class Service(StrictModel):
     deploy: Deploy | None = None
     init: bool = False
     restart: Literal["unless-stopped", "on-failure"]
+    logging: LogRotation
     read_only: bool = False
     cap_drop: list[str] = []
     security_opt: list[str] = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import shutil
 import signal
 import subprocess
@@ -21,7 +22,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from sqlalchemy import NullPool, create_engine, text
+from sqlalchemy import NullPool, create_engine, make_url, text
 from tests.docker.compose_model import Compose, Service
 from tests.platform.conftest import Postgres, postgres  # noqa: F401  a fixture is used by its name
 from tests.platform.security.declared_listeners import read_sockets
@@ -66,6 +67,7 @@ class ContainerlessStack:
             "/run/secrets/control_store": str(self.folder / "control_store"),
             "/opt/penstock/jars": str(self.jars),
             "/opt/penstock/dagster": str(self.folder / "dagster"),
+            "/var/lib/dagster": str(self.folder / "volumes" / "dagster"),
             "/tmp/": f"{self.folder}/tmp/",
         }
         self.whole_replacements = {
@@ -194,9 +196,14 @@ def machine(
     pytestconfig: pytest.Config,
 ) -> Iterator[ContainerlessStack]:
     folder = tmp_path_factory.mktemp("machine")
-    databases = postgres.database("compose"), postgres.database("dagster")
+    databases = (
+        postgres.database_with_password("compose", "keeper"),
+        postgres.database_with_password("dagster", "keeper"),
+    )
+    password = secrets.token_hex()
+    postgres.set_password("keeper", password)
     stack = ContainerlessStack(folder, pytestconfig.rootpath / ".penstock" / "jars", compose, *databases)
-    (folder / "control_store").write_text("not asked for here\n")
+    (folder / "control_store").write_text(f"{password}\n")
     shutil.copytree(ROOT / "docker" / "dagster", folder / "dagster")
     instance = folder / "dagster" / "dagster.yaml"
     instance.write_text(instance.read_text().replace("/tmp/", f"{folder}/tmp/"))
@@ -272,7 +279,16 @@ def test_every_listening_port_is_declared(machine: ContainerlessStack) -> None:
 def test_a_dagster_run_starts_spark_at_the_code_server(machine: ContainerlessStack) -> None:
     """Launch a backfill, which the daemon queues and the code server runs."""
     yesterday = (datetime.now(UTC) - timedelta(days=1)).date().isoformat()
-    launch = ["dagster", "job", "launch", "-w", str(machine.folder / "dagster" / "workspace.yaml")]
+    password_file = str(machine.folder / "control_store")
+    with_password = [sys.executable, "-m", "penstock.infra.container", "with-password", password_file]
+    launch = [
+        *with_password,
+        "dagster",
+        "job",
+        "launch",
+        "-w",
+        str(machine.folder / "dagster" / "workspace.yaml"),
+    ]
     options = ["-j", "backfill_sensor_minute", "--tags", json.dumps({"dagster/partition": yesterday})]
     launched = subprocess.run(
         [*launch, *options],
@@ -284,7 +300,10 @@ def test_a_dagster_run_starts_spark_at_the_code_server(machine: ContainerlessSta
     )
     assert launched.returncode == 0, launched.stderr
 
-    store = create_engine(machine.dagster.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool)
+    url = make_url(machine.dagster).set(
+        drivername="postgresql+psycopg", password=(machine.folder / "control_store").read_text().strip()
+    )
+    store = create_engine(url, poolclass=NullPool)
     started_at = text("SELECT status FROM runs WHERE pipeline_name = 'backfill_sensor_minute'")
 
     def read_final_status() -> str | None:

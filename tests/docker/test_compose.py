@@ -55,6 +55,21 @@ def test_dependencies_exist_and_can_be_met(compose: Compose) -> None:
                 assert other in ONE_TIME_SERVICES, f"{name} waits for {other}"
 
 
+def test_no_service_that_ends_is_the_last_of_a_chain(compose: Compose) -> None:
+    """`docker compose up --wait` ends with 1 if a service exits on which no other depends."""
+    required = {other for service in compose.services.values() for other in service.depends_on}
+    assert required >= ONE_TIME_SERVICES
+
+
+def test_the_output_of_steps_is_on_a_volume_that_the_webserver_reads(compose: Compose) -> None:
+    instance = yaml.safe_load((DOCKER / "dagster" / "dagster.yaml").read_text("utf-8"))
+    variable = instance["compute_logs"]["config"]["base_dir"]["env"]
+    for name in ("code", "webserver"):
+        service = compose.services[name]
+        assert service.environment[variable].startswith("/var/lib/dagster/"), name
+        assert "dagster:/var/lib/dagster" in service.volumes, name
+
+
 def test_own_containers_have_minimal_privileges(compose: Compose) -> None:
     for name, service in compose.services.items():
         assert "no-new-privileges:true" in service.security_opt, name
@@ -92,7 +107,7 @@ def test_services_share_one_home(compose: Compose) -> None:
     """The schema registry is in the home: all services must use the same one."""
     with_home = {name for name, service in compose.services.items() if "PENSTOCK_HOME" in service.environment}
     homes = {
-        name for name, service in compose.services.items() if service.volumes == ["home:/var/lib/penstock"]
+        name for name, service in compose.services.items() if "home:/var/lib/penstock" in service.volumes
     }
     assert homes == {"topics", "feed", "host", "code", "spark-worker"}
     assert with_home - homes == {"streams"}, "it uses only the control store"

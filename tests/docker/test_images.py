@@ -142,6 +142,12 @@ def test_dagster_programs_start_with_the_packages_of_their_image(
     assert "No module named 'pyspark'" in missing.stderr
 
 
+def test_the_command_of_operators_is_on_the_path_of_the_image(build_image: BuildImage) -> None:
+    """As in `docker compose exec host penstock status`."""
+    result = build_image("host").program(["penstock", "status", "--help"])
+    assert (result.returncode, result.stderr) == (0, "")
+
+
 def test_a_broker_runs_with_the_packages_of_its_image(build_image: BuildImage, tmp_path: Path) -> None:
     image = build_image("kafka")
     port, controller = find_free_ports(2)

@@ -67,6 +67,29 @@ class Postgres:
         self.run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "tests", name)
         return f"postgresql://tests@127.0.0.1:{self.port}/{name}"
 
+    def database_with_password(self, name: str, user: str) -> str:
+        """Create an empty database of a user who has to log in, and return its address without the password."""
+        address = self.database(name)
+        if not self._has_user(user):
+            self._execute(f"CREATE ROLE {user} LOGIN")
+            rules = self.folder / "data" / "pg_hba.conf"
+            rules.write_text(f"host all {user} 127.0.0.1/32 scram-sha-256\n{rules.read_text()}")
+            self.run("pg_ctl", "-D", str(self.folder / "data"), "reload")
+        self._execute(f"ALTER DATABASE {name} OWNER TO {user}")
+        return address.replace("tests@", f"{user}@")
+
+    def set_password(self, user: str, password: str) -> None:
+        """Set the password of a user."""
+        self._execute(f"ALTER ROLE {user} PASSWORD '{password}'")
+
+    def _has_user(self, user: str) -> bool:
+        rules = (self.folder / "data" / "pg_hba.conf").read_text()
+        return f"host all {user} " in rules
+
+    def _execute(self, statement: str) -> None:
+        connection = ("-h", "127.0.0.1", "-p", str(self.port), "-U", "tests", "-d", "postgres")
+        self.run("psql", *connection, "-c", statement)
+
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:

@@ -22,17 +22,11 @@ SetPassword = Callable[[str], str]
 def set_password(postgres: Postgres) -> SetPassword:
     """Create a user with a database; each call sets the password and returns the address."""
     name = f"keyed_{uuid.uuid4().hex}"
-    address = postgres.database(name)
-    connection = ("-h", "127.0.0.1", "-p", str(postgres.port), "-U", "tests", "-d", "postgres")
-    postgres.run("psql", *connection, "-c", f"CREATE ROLE {name} LOGIN")
-    postgres.run("psql", *connection, "-c", f"ALTER DATABASE {name} OWNER TO {name}")
-    rules = postgres.folder / "data" / "pg_hba.conf"
-    rules.write_text(f"host all {name} 127.0.0.1/32 scram-sha-256\n{rules.read_text()}")
-    postgres.run("pg_ctl", "-D", str(postgres.folder / "data"), "reload")
+    address = postgres.database_with_password(name, name)
 
     def set_user_password(password: str) -> str:
-        postgres.run("psql", *connection, "-c", f"ALTER ROLE {name} PASSWORD '{password}'")
-        return address.replace("tests@", f"{name}@")
+        postgres.set_password(name, password)
+        return address
 
     return set_user_password
 
