@@ -207,7 +207,9 @@ def test_status_names_streams_without_a_file_and_invalid_files(
         "clash.py:4: write: table 'orders' already belongs to pipeline orders (its file was removed" in status
     )
     data = json.loads(run("status", "--json").out)
-    assert data["invalid_files"].keys() == {"clash"}
+    assert [(problem["kind"], problem["name"]) for problem in data["invalid_files"]] == [
+        ("pipeline", "clash")
+    ]
     assert [(stream["stream"], stream["file_removed"]) for stream in data["streams"]] == [("orders", True)]
 
 

@@ -15,11 +15,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.catalogs import PIPELINE_TEMPLATE, use_test_catalog
 
 from penstock.core.clock import now_ms
 from penstock.engine.batch.accounts import PartitionAccount
 from penstock.engine.host.control import BatchRecord, DesiredRunState, StreamHealth
 from penstock.engine.host.stream_state import StreamState
+from penstock.infra.processes import ProcessManager, ProgramStatus
 from penstock.platform.cli.live_view import CURSOR_HOME, ENTER_SCREEN, LEAVE_SCREEN
 from penstock.platform.control import ControlStore, open_control_store
 
@@ -119,6 +121,34 @@ def test_a_long_reason_is_one_line_in_the_table_and_whole_on_the_page_of_the_str
     assert "sensor_minute: PoisonError: tax raised ZeroDivisionError in pybug.py:4" in table
     assert "`penstock status NAME` shows a whole note." in table
     assert REASON in run("status", "sensor_minute").out
+
+
+def test_a_stream_that_is_retried_is_not_healthy_although_a_host_has_it(run, store: ControlStore) -> None:
+    assert read_stream(run)["healthy"] is True
+    store.report_health(StreamHealth("sensor_minute", StreamState.RETRYING, REASON, now_ms(), 1))
+    assert read_stream(run)["healthy"] is False
+    assert run("status", "sensor_minute").code == 1
+
+
+def test_status_fails_while_a_file_is_invalid_and_everything_runs(
+    run, store: ControlStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended with 0 below the message of an invalid file."""
+    monkeypatch.chdir(tmp_path)
+    program = ProgramStatus("host", "running", True, 1, 2, 0.0, 0, 0, "", tmp_path)
+    monkeypatch.setattr(ProcessManager, "list_statuses", lambda _manager: [program])
+    with use_test_catalog(tmp_path, monkeypatch) as write:
+        write("sensor_minute.py", PIPELINE_TEMPLATE.format(name="sensor_minute"))
+        assert run("status").code == 0
+        write("broken.py", PIPELINE_TEMPLATE.format(name="broken").replace("sensors", "sensor"))
+        table, data = run("status"), run("status", "--json")
+    assert (table.code, data.code, json.loads(data.out)["healthy"]) == (1, 1, False)
+    title, message = table.out.splitlines()[-2:]
+    assert title == "1 invalid file (the other files are not affected):"
+    assert message.startswith(
+        "catalog/broken.py:4: read: there is no contract for 'sensor'. Did you mean 'sensors'?"
+    )
+    assert run("status", "sensor_minute").code == 0, "its own file is valid"
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,8 @@ def test_a_second_pipeline_cannot_write_the_table_of_the_first(
     for arguments in (("explain", "clash"), ("stream", "start", "clash")):
         refused = running.run(*arguments)
         assert (refused.returncode, refusal in refused.stderr) == (2, True), refused.stderr
-    assert refusal in running.status()["invalid_files"]["clash"]
+    (problem,) = running.status()["invalid_files"]
+    assert (problem["name"], refusal in problem["message"]) == ("clash", True)
     assert refusal in running.run("doctor").stdout
     with closing(open_control_store(running.control_url)) as store:  # an older command line asks for it
         store.set_desired_state("clash", DesiredRunState.RUNNING, 0)

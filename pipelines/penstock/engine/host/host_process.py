@@ -9,6 +9,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from penstock.core.clock import Clock
+from penstock.core.signal_events import set_on_signal
 from penstock.engine.archive.archive_names import find_archived_topic, is_compacted
 from penstock.engine.archive.archive_stream import ArchiveConfig, ArchiveStream
 from penstock.engine.batch.outcome import BatchOutcome
@@ -53,9 +54,9 @@ def run_host_process(
     """
     stop = threading.Event()
     for signal_number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(signal_number, lambda *_: stop.set())
+        set_on_signal(stop, signal_number)
     session = open_spark_session(config.spark)
-    signal.signal(signal.SIGINT, lambda *_: stop.set())  # Spark replaces the first handler
+    set_on_signal(stop, signal.SIGINT)  # Spark replaces the first handler
     stream_config = config.stream_config
 
     def create_stream(

@@ -5,14 +5,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from penstock.core.signal_events import SignalHandler, set_on_signal
+
 
 @contextmanager
 def stop_on_signal() -> Iterator[threading.Event]:
     """Yield an event that SIGTERM and SIGINT set; restore the previous handlers at the end of the block."""
     stop = threading.Event()
-    previous_handlers = {
-        number: signal.signal(number, lambda _number, _frame: stop.set())
-        for number in (signal.SIGTERM, signal.SIGINT)
+    previous_handlers: dict[signal.Signals, SignalHandler] = {
+        number: set_on_signal(stop, number) for number in (signal.SIGTERM, signal.SIGINT)
     }
     try:
         yield stop

@@ -5,6 +5,7 @@ status` reads them as well.
 """
 
 import ast
+import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -17,6 +18,18 @@ def definition_fingerprint(stream: str) -> str:
     return " ".join(
         f"{path}@{mtime_ns}:{size}" for path, mtime_ns, size in _stat_files(_list_definition_files(stream))
     )
+
+
+def fingerprint_definition_folders() -> str:
+    """Return a text that changes with any file of a pipeline, contract or suite; not with modules elsewhere."""
+    from penstock.engine.user_modules import CATALOG_FOLDER as PIPELINES_FOLDER
+    from penstock.ingestion.contracts import CATALOG_FOLDER
+    from penstock.quality.expectations.suite import SUITES_FOLDER
+
+    files = [*PIPELINES_FOLDER.glob("*.py"), *PIPELINES_FOLDER.glob("*.yaml")]
+    files += [*CATALOG_FOLDER.glob("*.yaml"), *SUITES_FOLDER.glob("*/*.yaml")]
+    parts = "\n".join(f"{path}@{mtime_ns}:{size}" for path, mtime_ns, size in _stat_files(files))
+    return hashlib.sha256(parts.encode()).hexdigest()
 
 
 def find_changed_file(stream: str, since_ms: int) -> Path | None:

@@ -46,8 +46,13 @@ class StackView:
         return are_programs_ready and all(self.is_stream_healthy(stream) for stream in self.streams)
 
     def is_stream_healthy(self, stream: StreamOverview) -> bool:
-        """Whether a stream is in its desired state. One left on hold, or ahead of the clock, is not healthy."""
+        """Whether a stream is in its desired state.
+
+        One that failed and is retried is not healthy, nor one left on hold or with a watermark ahead of the clock.
+        """
         if stream.stream in self.standstills:
+            return False
+        if self.is_leased(stream) and stream.health is not None and stream.health.state.is_failure:
             return False
         should_run = stream.desired is not None and stream.desired.needs_host
         return should_run == self.is_leased(stream) and not self.watermark_ahead_ms(stream)

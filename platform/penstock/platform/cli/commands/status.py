@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from penstock.core.names import explain_unknown_name
 from penstock.platform.cli.command_context import load_current_settings
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from penstock.platform.cli.stream_figures import StreamFigures
     from penstock.platform.control.reports import StreamOverview
+    from penstock.platform.services.definition_problems import DefinitionProblem
     from penstock.platform.stack.stack_view import StackView
 
 SECTION: Section = "Local stack"
@@ -66,7 +68,8 @@ def command(stream: str | None, watch: bool, as_json: bool, settings_only: bool)
     """Show programs, hosts and streams, or everything about one stream.
 
     Rates, shares and batch times are those of the last minute. The exit code is 1 if something that should run does
-    not; with --watch it is 0.
+    not, if a stream fails and is retried, or if a file of a contract, pipeline or suite is invalid; with --watch it
+    is 0.
     """
     loaded = load_current_settings()
     if settings_only:
@@ -81,14 +84,19 @@ def command(stream: str | None, watch: bool, as_json: bool, settings_only: bool)
 
 
 def show_status(settings: Settings, stream: str | None = None, *, as_json: bool = False) -> bool:
-    """Print programs, hosts and streams, or one stream; return whether all of it is healthy."""
+    """Print programs, hosts and streams, or one stream; return whether all of it is healthy.
+
+    All is healthy only while no definition file is invalid.
+    """
     view = _read_view(settings)
     shown_streams = _select_streams(view, stream)
     if as_json:
-        print_json(_to_data(view, shown_streams, settings))
-    else:
-        print_view(lambda width: _render(view, shown_streams, stream, width))
-    return all(map(view.is_stream_healthy, shown_streams)) if stream else view.is_healthy
+        data = _to_data(view, shown_streams, settings)
+        print_json(data)
+        return all(entry["healthy"] for entry in data["streams"]) if stream else bool(data["healthy"])
+    problems = () if stream else find_invalid_files()
+    print_view(lambda width: _render(view, shown_streams, stream, problems, width))
+    return all(map(view.is_stream_healthy, shown_streams)) if stream else view.is_healthy and not problems
 
 
 def _watch_status(settings: Settings, stream: str | None, as_json: bool) -> None:
@@ -98,7 +106,8 @@ def _watch_status(settings: Settings, stream: str | None, as_json: bool) -> None
 
     def render(width: int | None) -> list[str]:
         view = _read_view(settings)
-        return _render(view, _select_streams(view, stream), stream, width)
+        problems = () if stream else find_invalid_files()
+        return _render(view, _select_streams(view, stream), stream, problems, width)
 
     def print_document() -> None:
         view = _read_view(settings)
@@ -130,12 +139,16 @@ def _select_streams(view: "StackView", name: str | None) -> "Sequence[StreamOver
 
 
 def _render(
-    view: "StackView", streams: "Sequence[StreamOverview]", name: str | None, width: int | None
+    view: "StackView",
+    streams: "Sequence[StreamOverview]",
+    name: str | None,
+    problems: "Sequence[DefinitionProblem]",
+    width: int | None,
 ) -> list[str]:
     if name is not None:
         return [line for stream in streams for line in _render_stream_page(view, stream)]
     streams_and_hosts = [*_render_hosts(view, width), *_render_streams(view, width)]
-    return [*_render_programs(view, width), "", *streams_and_hosts, *render_invalid_files(width)]
+    return [*_render_programs(view, width), "", *streams_and_hosts, *render_invalid_files(problems, width)]
 
 
 def _render_programs(view: "StackView", width: int | None) -> list[str]:
@@ -195,9 +208,10 @@ def _figures_of(view: "StackView", stream: "StreamOverview") -> "StreamFigures":
 def _to_data(view: "StackView", streams: "Sequence[StreamOverview]", settings: Settings) -> dict[str, Any]:
     from penstock.platform.stack.stream_condition import describe_note, describe_removed_file, describe_state
 
+    problems = find_invalid_files()
     return {
-        "healthy": view.is_healthy,
-        "invalid_files": find_invalid_files(),
+        "healthy": view.is_healthy and not problems,
+        "invalid_files": msgspec.to_builtins(problems),
         "ui": f"http://127.0.0.1:{settings.dagster.port}",
         "programs": [asdict(program) for program in view.programs],
         "hosts": [asdict(host) for host in view.hosts],
