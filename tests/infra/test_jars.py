@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from tests.http_server import run_http_server
 
 from penstock.infra import jars as jars_module
 from penstock.infra.errors import JarDownloadError, JarLockError, JarMismatchError
@@ -29,16 +30,12 @@ JAR_SETS = {
 class Repository:
     """A Maven repository that can truncate and delay its answers."""
 
-    port: int
+    address: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
     truncate_after: int | None = None
     stalled: threading.Event = field(default_factory=threading.Event)
     stall: threading.Event = field(default_factory=threading.Event)
     requested_paths: list[str] = field(default_factory=list)
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.port}/"
 
 
 @pytest.fixture
@@ -62,15 +59,10 @@ def repository() -> Iterator[Repository]:
         def log_message(self, *_: object) -> None:
             """Log nothing."""
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        served = Repository(server.server_port)
-        for name in JAR_SETS:
-            served.files[_jar_path(name)] = name.encode() * 5000
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    served = Repository(files={_jar_path(name): name.encode() * 5000 for name in JAR_SETS})
+    with run_http_server(Handler) as address:
+        served.address = f"{address}/"
         yield served
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from tests.ingestion.servers import run_http_server
+from tests.http_server import run_http_server
 
 from penstock.ingestion.registry import FileRegistry, RegisteredSchema
 

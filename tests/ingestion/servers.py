@@ -5,8 +5,10 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Self
+
+from tests.http_server import run_http_server
 
 from penstock.ingestion.feed import Feed, FeedLimits, FeedSummary
 
@@ -60,20 +62,6 @@ def run_event_server(events: list[bytes]) -> Iterator[str]:
 
     with run_http_server(Handler) as address:
         yield f"{address}/events"
-
-
-@contextmanager
-def run_http_server(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
-    """Run an HTTP server with a thread for each request; yield its address."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(10)
 
 
 class RunningFeed:

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler
 from itertools import count
 
 import pytest
-from tests.ingestion.servers import run_http_server
+from tests.http_server import run_http_server
 
 from penstock.ingestion.errors import SourceError
 from penstock.ingestion.producer import SourceBatch

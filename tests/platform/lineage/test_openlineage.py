@@ -3,9 +3,8 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ from dagster import SkipReason, build_sensor_context
 from deltalake import DeltaTable, write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.http_server import run_http_server
 from tests.platform.definitions.conftest import build_contract
 
 from penstock.engine.host.control import BatchRecord
@@ -241,13 +241,7 @@ def test_events_are_sent_over_http_with_a_secret_key(
 ) -> None:
     monkeypatch.setenv("LINEAGE_KEY", "secret")
     store.record_batch(make_batch(0))
-    server = HTTPServer(("127.0.0.1", 0), Receiver)
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        target = LineageSettings(to=f"http://127.0.0.1:{server.server_port}", key="env:LINEAGE_KEY")
-        run_lineage_sensor(store, make_plan, send_event, target)
-    finally:
-        server.shutdown()
-        server.server_close()
+    with run_http_server(Receiver) as address:
+        run_lineage_sensor(store, make_plan, send_event, LineageSettings(to=address, key="env:LINEAGE_KEY"))
     ((path, key, event),) = Receiver.requests
     assert (path, key, event["job"]["name"]) == ("/api/v1/lineage", "Bearer secret", "minute")

@@ -2,13 +2,13 @@
 
 import json
 import logging
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
+from tests.http_server import run_http_server
 
 from penstock.infra.ports import find_free_ports
 from penstock.platform.services.alerts import Alert, AlertDispatcher, transition_alert
@@ -47,14 +47,9 @@ def webhook(tmp_path: Path) -> Iterator[Webhook]:
         def log_message(self, *_: object) -> None:
             """Log nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    hook.reference = write_reference(tmp_path, f"http://127.0.0.1:{server.server_port}/alerts")
-    yield hook
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with run_http_server(Handler) as address:
+        hook.reference = write_reference(tmp_path, f"{address}/alerts")
+        yield hook
 
 
 FAILED = Alert("s", "failed", "OSError: disk full (batch 7)", 1_000)
@@ -89,14 +84,17 @@ def test_a_refused_alert_is_posted_again(webhook: Webhook) -> None:
     "url", ["http://127.0.0.1:{port}/canary-5e4c", "http://127.0.0.1:{port}x/canary-5e4c", "canary-5e4c"]
 )
 def test_an_unreachable_webhook_is_logged_without_its_address(
-    tmp_path: Path, url: str, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pauses_s: list[float] = []
+    monkeypatch.setattr("penstock.platform.services.alerts.sleep", pauses_s.append)
     (port,) = find_free_ports(1)
     alerts = AlertDispatcher(write_reference(tmp_path, url.format(port=port)))
     alerts(FAILED)
     alerts.close(10)
     assert "Alert not posted (attempts=3" in caplog.messages[-1]
     assert "canary" not in caplog.text
+    assert pauses_s == [0.5, 1.0], "no pause after the last attempt: it would delay the next alert"
 
 
 def test_failures_and_recoveries_are_alerted() -> None:

@@ -8,12 +8,12 @@ import json
 import logging
 import queue
 import threading
-import time
 import urllib.request
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from http.client import HTTPException
+from time import sleep
 
 from penstock.core.errors import SecretError
 from penstock.core.secret import Secret, read_secret, show_reference
@@ -105,7 +105,8 @@ class AlertDispatcher:
                 if attempt == MAX_POST_ATTEMPTS:
                     message = "Alert not posted (attempts=%d, error=%s): %s"
                     log.error(message, MAX_POST_ATTEMPTS, _describe_error(error), alert.text)  # noqa: TRY400
-                time.sleep(2.0**attempt / 4)
+                else:
+                    sleep(2.0**attempt / 4)
             else:
                 return
 
