@@ -1,21 +1,26 @@
-"""Fixtures for all tests: a real broker, an object store, and the jars."""
+"""Fixtures for all tests: a Spark session, a real broker, an object store, and the jars."""
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
 from hypothesis import settings
 from tests.catalogs import WriteCatalogFile, use_test_catalog
-from tests.distribution import GroupScheduling, scheduling_key
+from tests.distribution import GroupScheduling, sort_longest_first
 from tests.object_store import TEST_BUCKET, run_object_store
 from tests.session_guard import pytest_configure as pytest_configure  # a hook of pytest
 from xdist.remote import Producer
 
 from penstock.engine.storage import ObjectStoreConfig, ObjectStorePath, StoragePath
 from penstock.infra.jars import ensure_jars
+from penstock.infra.java import find_java
 from penstock.infra.local_broker import LocalBroker
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # A JVM of a test lives for seconds or minutes, so that fast compilation matters more than fast code. The default
 # code cache of the first compiler tier is too small for a session of many tests.
@@ -28,7 +33,7 @@ settings.load_profile("patient")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=scheduling_key)
+    sort_longest_first(items)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupScheduling | None:
@@ -66,6 +71,23 @@ def spark_jar_paths(jar_directory: Path) -> list[Path]:
 @pytest.fixture(scope="session")
 def kafka_jar_paths(jar_directory: Path) -> list[Path]:
     return ensure_jars(jar_directory, ["kafka"])
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory, spark_jar_paths: list[Path]) -> "Iterator[SparkSession]":
+    """The Spark session of this process."""
+    from penstock.engine.spark.session import SparkSessionConfig, open_spark_session
+
+    config = SparkSessionConfig(
+        jars=spark_jar_paths,
+        directory=tmp_path_factory.mktemp("spark"),
+        driver_memory="2g",  # with 1g, garbage collection between tests takes a tenth of the time
+        java_home=find_java().home,
+    )
+    session = open_spark_session(config)
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
 
 
 @pytest.fixture(scope="session")

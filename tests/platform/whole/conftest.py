@@ -20,9 +20,14 @@ def jars(jar_directory: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory, jars: Path) -> Iterator[ScratchStack]:
-    """A stack that several tests share."""
+    """A stack that several tests share.
+
+    It runs most of the time of the tests, beside others, and batches take most of its processor time. So they are
+    rarer than by default.
+    """
     folder = tmp_path_factory.mktemp("running")
-    stack = ScratchStack(folder / "home", jars, write_canaries(folder / "secrets"))
+    variables = {**write_canaries(folder / "secrets"), "PENSTOCK_HOST__BATCH_INTERVAL": "500ms"}
+    stack = ScratchStack(folder / "home", jars, variables)
     stack.copy_pipelines()
     changing_pipeline.write_pipeline(stack.catalog)
     with stack.stopped_on_exit():
