@@ -189,7 +189,7 @@ def test_records_are_replayed_once_and_invalid_ones_refused(
     assert refused == {
         "0:3": "it still violates the contract",
         "0:4": "it still violates the contract",
-        "0:9": "sensor_minute has read only up to offset 6",
+        "0:9": "stream sensor_minute has read up to offset 6 only",
     }
     new_records = (
         read_sensors(broker)[before:]

@@ -1,20 +1,25 @@
 """Decisions on quarantined records, and their replay."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.engine.batch.intent import OffsetRange
+from penstock.engine.plan.stages import Plan
 from penstock.ingestion.contracts import load_contract
 from penstock.ingestion.ledger import DeliveryAddress
 from penstock.ingestion.producer import JsonChecker, SourceBatch
 from penstock.ingestion.sources.source import make_replay, read_rest
+from penstock.pipelines.catalog import load_plan
 from penstock.quality.errors import QuarantineError
-from penstock.quality.quarantine import replay
+from penstock.quality.quarantine import replay as replay_module
 from penstock.quality.quarantine.decisions import DecisionLog, QuarantineDecision
+from penstock.quality.quarantine.future_times import FutureTimeJudge, StreamTimeLimit, list_time_limits
 from penstock.quality.quarantine.quarantined_records import QuarantinedRecord, RecordPosition, parse_position
 from penstock.quality.quarantine.record_status import build_statuses, count_states
 from penstock.quality.quarantine.replay import (
@@ -89,7 +94,7 @@ def test_decisions_are_replayed_from_every_position(
 ) -> None:
     decisions = DecisionLog(tmp_path_factory.mktemp("decided") / "sensors.jsonl")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(replay, "MAX_BATCH_RECORDS", size)
+        patch.setattr(replay_module, "MAX_BATCH_RECORDS", size)
         all_decisions = [
             replay_decision(n, b"%d" % n) if sent else QuarantineDecision("discarded", 0, n, 5)
             for n, sent in enumerate(kinds)
@@ -118,8 +123,9 @@ READ_RANGES = {"minute": {0: (0, 10)}, "hour": {0: (5, 8)}}
     ("item", "reason"),
     [
         (quarantined_record(7, VALID), "hour accepted it, so a replay would count it twice"),
-        (quarantined_record(9, VALID), "hour has read only up to offset 8; wait until it has read"),
+        (quarantined_record(9, VALID), "stream hour has read up to offset 8 only, and would"),
         (quarantined_record(7, b"{", 0, "minute", "hour"), "it still violates the contract: "),
+        (quarantined_record(9, b"{"), "it still violates the contract: "),
         (quarantined_record(3, None), "it has no value; repair or discard it"),
     ],
 )  # fmt: skip
@@ -136,6 +142,55 @@ def test_a_repaired_record_is_judged_by_its_new_value() -> None:
     )
     assert judged.refused == ()
     assert [decision.value for decision in replay_decisions(judged, 5, "")] == [VALID, VALID]
+
+
+NOON = 1_767_268_800_000
+
+
+@pytest.mark.parametrize(
+    ("now_ms", "reason"),
+    [
+        (
+            NOON - 86_400_000,
+            (
+                "at is 1 day ahead of the clock, and stream hour accepts at most 1 hour. "
+                "Replay it from 2026-01-01 11:00:00 UTC on, or repair it"
+            ),
+        ),
+        (NOON - 3_600_001, "at is 1 hour ahead of the clock"),
+        (NOON - 3_600_000, ""),
+    ],
+)
+def test_a_record_that_streams_would_quarantine_again_is_refused_until_its_time(
+    now_ms: int, reason: str
+) -> None:
+    """It was sent, judged by the clock once more, and came back."""
+    contract = load_contract("sensors")
+    value = VALID.replace(b'"at":1,', b'"at":%d,' % NOON)
+    limits = (StreamTimeLimit("day", "at", 86_400_000), StreamTimeLimit("hour", "at", 3_600_000))
+    judge = FutureTimeJudge(contract, limits, now_ms)
+    item = quarantined_record(2, value, 0, "day", "hour")
+    judged = judge_records([item], {}, JsonChecker(contract), {}, future_times=judge)
+    assert "".join(refusal.reason for refusal in judged.refused).startswith(reason)
+    assert bool(judged.accepted) is not bool(reason)
+    repaired = judge_records([item], {item.position: VALID}, JsonChecker(contract), {}, future_times=judge)
+    assert repaired.refused == ()
+
+
+def test_the_limits_are_those_of_the_streams_that_quarantine() -> None:
+    source = load_plan("sensor_minute").sources[0]
+
+    def make_plan(name: str, **rule: Any) -> Plan:
+        watermark = replace(source.watermark, **rule)
+        return replace(load_plan("sensor_minute"), name=name, sources=(replace(source, watermark=watermark),))
+
+    plans = [
+        make_plan("limited", max_future_skew=5),
+        make_plan("accepting", max_future_skew=5, future_records="accept"),
+        make_plan("unlimited", max_future_skew=None),
+    ]
+    assert list_time_limits(plans, "sensors") == (StreamTimeLimit("limited", "at", 5),)
+    assert list_time_limits(plans, "cards") == ()
 
 
 def test_a_failed_check_is_refused_until_record_or_check_changes() -> None:

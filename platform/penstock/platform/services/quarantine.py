@@ -21,6 +21,7 @@ from penstock.quality.ledger_rows import group_by_partition
 from penstock.quality.quarantine.dead_letters import to_quarantined_records
 from penstock.quality.quarantine.decisions import DecisionLog, QuarantineDecision
 from penstock.quality.quarantine.explanation import explain_record
+from penstock.quality.quarantine.future_times import FutureTimeJudge, list_time_limits
 from penstock.quality.quarantine.quarantined_records import (
     QuarantinedRecord,
     RecordOrigin,
@@ -167,8 +168,14 @@ class TopicQuarantine:
         """Validate records with the current contract. Records no decision."""
         registry = open_schema_registry(self._settings)
         checker = create_record_format(self.contract, registry).checker
+        limits = list_time_limits(load_valid_plans(), self.topic)
         return judge_records(
-            records, repaired_values, checker, self._read_stream_reach(), self.contract_versions()
+            records,
+            repaired_values,
+            checker,
+            self._read_stream_reach(),
+            self.contract_versions(),
+            FutureTimeJudge(self.contract, limits, now_ms()),
         )
 
     def replay(self, judgement: ReplayJudgement, reason: str) -> QuarantineReplayResult:

@@ -8,6 +8,7 @@ from penstock.engine.spark.parse.row_checks import CHECK_REASON_PREFIX
 from penstock.ingestion.producer import RecordChecker, SourceBatch
 from penstock.ingestion.sources.source import ReplayableSource
 from penstock.quality.quarantine.decisions import DecisionLog, QuarantineDecision
+from penstock.quality.quarantine.future_times import FutureTimeJudge
 from penstock.quality.quarantine.quarantined_records import QuarantinedRecord
 
 MAX_BATCH_RECORDS = 5_000
@@ -60,12 +61,14 @@ def judge_records(
     checker: RecordChecker,
     stream_reach: StreamReach,
     versions: Mapping[str, str] | None = None,
+    future_times: FutureTimeJudge | None = None,
 ) -> ReplayJudgement:
     """Check records, original or repaired, against the current contract. Sends nothing.
 
     A record is refused if a stream accepted it or has yet to read it, because it would count twice. A record that
     failed a check is refused if it is not repaired and the contract of a stream that rejected it has not changed;
-    `versions` are the current contract versions of streams.
+    `versions` are the current contract versions of streams. `future_times` refuses records that a stream would
+    quarantine again because they are ahead of the clock.
     """
     refused: list[RefusedReplay] = []
     accepted: list[tuple[QuarantinedRecord, bytes]] = []
@@ -74,8 +77,9 @@ def judge_records(
         is_repaired = record.position in repaired_values
         reason = (
             _explain_truncated(record, is_repaired=is_repaired)
-            or _explain_taken(record, stream_reach)
             or _explain_invalid(value, checker)
+            or _explain_future_time(value, future_times)
+            or _explain_taken(record, stream_reach)
         )
         if not reason and not is_repaired:
             reason = _explain_same_check(record, versions or {})
@@ -121,7 +125,10 @@ def _explain_taken(record: QuarantinedRecord, stream_reach: StreamReach) -> str:
             continue
         if record.position.offset < end:
             return f"{stream} accepted it, so a replay would count it twice"
-        return f"{stream} has read only up to offset {end}; wait until it has read the record"
+        return (
+            f"stream {stream} has read up to offset {end} only, and would count it twice. Replay it when the "
+            f"stream has read it: `penstock status {stream}` says whether it runs"
+        )
     return ""
 
 
@@ -130,6 +137,10 @@ def _explain_invalid(value: bytes | None, checker: RecordChecker) -> str:
         return "it has no value; repair or discard it"
     problem = checker.check(SourceBatch([value])).invalid.get(0)
     return "" if problem is None else f"it still violates the contract: {problem}"
+
+
+def _explain_future_time(value: bytes | None, judge: FutureTimeJudge | None) -> str:
+    return "" if value is None or judge is None else judge.explain(value)
 
 
 def _explain_same_check(record: QuarantinedRecord, versions: Mapping[str, str]) -> str:
