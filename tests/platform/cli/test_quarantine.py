@@ -90,9 +90,15 @@ def test_a_record_is_discarded_once(run: Callable, quarantine: None) -> None:
     assert second.out == "1 of 1 records discarded\n"
     assert "sensors 0:1 skipped: it is already discarded" in second.err
     assert "0:4" not in second.err
-    assert run("quarantine", "discard", "sensors", "0:1").out == "0 of 0 records discarded\n"
+    assert (
+        run("quarantine", "discard", "sensors", "0:1").out
+        == "no pending record is selected; nothing was discarded\n"
+    )
     shown = json.loads(run("quarantine", "show", "sensors", "0:1", "--json").out)
     assert (shown["state"], shown["why"]) == ("discarded", "a test")
+    actions = json.loads(run("actions", "--target", "sensors", "--json").out)
+    assert [action["action"] for action in actions] == ["quarantine discard"] * 2
+    assert actions[0]["details"] == {"records": 1, "items": ["0:1"], "why": "a test"}
 
 
 def test_a_record_selected_twice_is_counted_once(run: Callable, quarantine: None) -> None:
@@ -203,6 +209,8 @@ def test_records_are_replayed_once_and_invalid_ones_refused(
     assert len(read_sensors(broker)) == before + 2
     second = json.loads(run("quarantine", "replay", "sensors", "--json").out)
     assert (second["decided"], second["sent"], len(read_sensors(broker))) == (0, 0, before + 2)
+    (action,) = json.loads(run("actions", "--target", "sensors", "--json").out)
+    assert (action["action"], action["details"]["records"]) == ("quarantine replay", 2)
     states = json.loads(run("quarantine", "list", "sensors", "--json").out)
     assert states["counts"] == {"pending": 3, "replaying": 0, "replayed": 2, "discarded": 0}
     assert states["records"][0]["state"].startswith("replayed to ")

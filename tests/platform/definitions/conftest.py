@@ -21,6 +21,7 @@ from penstock.ingestion.contracts import Contract, ContractField
 from penstock.platform.control import ControlStore, open_control_store
 from penstock.platform.definitions.asset_specs import AssetContext
 from penstock.platform.definitions.catalog_definitions import build_catalog_definitions
+from penstock.platform.definitions.run_actions import RunActions
 from penstock.platform.definitions.streams.catalog_pipelines import CatalogPipeline
 
 REPORT_MS = 30_000
@@ -80,7 +81,13 @@ def instance() -> Iterator[DagsterInstance]:
 
 
 @pytest.fixture
-def build_small_platform(store: ControlStore, clock: Clock) -> Callable[..., Definitions]:
+def home(tmp_path: Path) -> Path:
+    """The folder with the journal of actions."""
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def build_small_platform(store: ControlStore, clock: Clock, home: Path) -> Callable[..., Definitions]:
     def make_definitions(*plans: Plan, find_caught_up: Callable[[], Collection[str]] = tuple) -> Definitions:
         pipelines = [CatalogPipeline(plan, f"What {plan.name} is for.") for plan in plans or (build_plan(),)]
         context = AssetContext("/warehouse", "team:data", Path("/contracts"))
@@ -89,6 +96,7 @@ def build_small_platform(store: ControlStore, clock: Clock) -> Callable[..., Def
             pipelines,
             context,
             lambda: store,
+            RunActions(home),
             clock,
             REPORT_MS,
             find_caught_up=find_caught_up,

@@ -24,6 +24,7 @@ from penstock.platform.definitions.load_errors import (
     find_pipeline_errors,
     find_suite_errors,
 )
+from penstock.platform.definitions.run_actions import RunActions
 from penstock.platform.definitions.streams.catalog_pipelines import list_catalog_pipelines
 
 PROBLEM = "clicks.yaml: The contract has an unknown key 'duration'"
@@ -39,14 +40,21 @@ CHECKS = [
 
 
 @pytest.fixture
-def definitions(write: WriteCatalogFile, store: ControlStore):
+def definitions(write: WriteCatalogFile, store: ControlStore, tmp_path: Path):
     """Definitions with an invalid pipeline, an invalid contract and invalid suites."""
     write("one.py", PIPELINE_TEMPLATE.format(name="one"))
     write("two.py", "two = ")
     context = AssetContext("/warehouse", "team:data", Path("/contracts"))
     errors = (*find_pipeline_errors(), *LOAD_ERRORS)
     return build_catalog_definitions(
-        [build_contract()], tuple(list_catalog_pipelines()), context, lambda: store, lambda: 0, 0, errors
+        [build_contract()],
+        tuple(list_catalog_pipelines()),
+        context,
+        lambda: store,
+        RunActions(tmp_path),
+        lambda: 0,
+        0,
+        errors,
     )
 
 

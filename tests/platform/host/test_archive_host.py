@@ -24,6 +24,7 @@ from penstock.ingestion.contracts import load_contract
 from penstock.platform.control import ControlStore, open_control_store
 from penstock.platform.definitions.asset_specs import AssetContext
 from penstock.platform.definitions.catalog_definitions import build_catalog_definitions
+from penstock.platform.definitions.run_actions import RunActions
 from penstock.platform.definitions.topics.archive_assets import ARCHIVE_COMPLETE_CHECK
 from penstock.platform.services.stream_catalog import list_stream_names
 from penstock.platform.services.stream_lifecycle import STREAM_COMMANDS, request_state, wait_for_state
@@ -63,7 +64,13 @@ def run_host(host: StreamHost) -> Iterator[None]:
 def build_definitions(store: ControlStore, folder: Path) -> Definitions:
     context = AssetContext(str(folder / "warehouse"), "team:data", Path("/contracts"))
     return build_catalog_definitions(
-        [load_contract("nexmark-auctions")], [], context, lambda: store, lambda: now_ms() + HOUR_MS, 0
+        [load_contract("nexmark-auctions")],
+        [],
+        context,
+        lambda: store,
+        RunActions(folder),
+        lambda: now_ms() + HOUR_MS,
+        0,
     )
 
 

@@ -10,8 +10,10 @@ from penstock.engine.host.control import DesiredRunState, DesiredState
 from penstock.engine.upgrade.upgrade_class import PlanDifference, PlanUpgrade, UpgradeClass
 from penstock.pipelines import catalog
 from penstock.platform.control import open_control_store
+from penstock.platform.definitions.run_actions import RunActions
 from penstock.platform.definitions.streams.history_jobs import build_upgrade_job
 from penstock.platform.errors import StackError, UpgradeRefusedError
+from penstock.platform.services.operator_actions import read_actions
 from penstock.platform.services.upgrades import (
     UpgradeCost,
     UpgradePlan,
@@ -56,7 +58,7 @@ def test_an_upgrade_within_the_accepted_class_passes(accept: UpgradeClass) -> No
     ],
 )
 def test_a_launch_without_options_accepts_no_replay(
-    config_options: dict[str, str], accepted: UpgradeClass
+    config_options: dict[str, str], accepted: UpgradeClass, tmp_path: Path
 ) -> None:
     requests: list[UpgradeRequest] = []
 
@@ -65,10 +67,13 @@ def test_a_launch_without_options_accepts_no_replay(
         return build_upgrade_plan(LATENESS)
 
     with DagsterInstance.ephemeral() as instance:
-        job = build_upgrade_job(catalog.pipeline_names(), run)
+        job = build_upgrade_job(catalog.pipeline_names(), RunActions(tmp_path), run)
         config = {"stream": "sensor_minute", **config_options}
         assert job.execute_in_process(run_config=config, instance=instance).success
     assert requests == [UpgradeRequest("sensor_minute", accept=accepted)]
+    (action,) = read_actions(tmp_path)
+    assert (action.action, action.target, action.origin) == ("stream upgrade", "sensor_minute", "dagster")
+    assert action.details["accept"] == accepted.label
 
 
 def test_an_upgrade_keeps_a_paused_stream_paused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

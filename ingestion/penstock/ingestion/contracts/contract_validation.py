@@ -105,7 +105,12 @@ def _find_role_problems(contract: "Contract") -> Iterator[_Problem]:
         name = getattr(contract, role)
         if name is None:
             continue
-        if name not in fields:
+        if name.partition(".")[0] in fields and "." in name:
+            yield (
+                role,
+                f"names '{name}' as {role}, which is inside of a struct. Name a field of the record itself",
+            )
+        elif name not in fields:
             hint = suggest_name(name, fields)
             yield role, f"names '{name}' as {role}, but has no such field.{hint} Declare the field"
         else:

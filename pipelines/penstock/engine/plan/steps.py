@@ -9,11 +9,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from penstock.engine.definition.argument_checks import require, require_known_name, require_name
+from penstock.engine.definition.argument_checks import require, require_name
 from penstock.engine.definition.predicates import Predicate, predicate_fields
 from penstock.engine.definition.problem_collector import ProblemCollector
 from penstock.engine.definition.user_functions import FunctionRef
 from penstock.engine.plan.column_types import check_column_types, check_condition_types
+from penstock.engine.plan.known_columns import require_known_column
 from penstock.engine.plan.sources import Column
 from penstock.engine.plan.user_function_checks import check_row_function, check_table_function
 
@@ -216,4 +217,4 @@ def _require_columns(
 ) -> None:
     for name in sorted(names) if columns is not None else ():
         with step_problems.collect():
-            require_known_name(name, columns or (), field, f"there is no column {name!r}", "Known columns")
+            require_known_column(name, columns or {}, field, f"there is no column {name!r}", "Known columns")

@@ -20,6 +20,7 @@ from penstock.platform.definitions.load_errors import (
     find_pipeline_errors,
     find_suite_errors,
 )
+from penstock.platform.definitions.run_actions import RunActions
 from penstock.platform.definitions.streams.batch_events import stream_asset_keys
 from penstock.platform.definitions.streams.batch_sensor import (
     BatchReporter,
@@ -46,6 +47,7 @@ def build_definitions(context: DefinitionsContext) -> Definitions:
         context.pipelines,
         AssetContext(settings.warehouse, settings.dagster.owner, CATALOG_FOLDER, settings.warehouse_path),
         context.open_store,
+        RunActions(settings.home),
         now_ms,
         int(settings.dagster.report_interval),
         (
@@ -63,6 +65,7 @@ def build_catalog_definitions(
     pipelines: Sequence[CatalogPipeline],
     asset_context: AssetContext,
     open_store: Callable[[], ControlStore],
+    actions: RunActions,
     now_ms: Callable[[], int],
     report_ms: int,
     load_errors: Sequence[LoadError] = (),
@@ -95,7 +98,7 @@ def build_catalog_definitions(
     definitions = Definitions(
         assets=assets,
         asset_checks=[build_archive_checks(list(topics), asset_context.tables)],
-        jobs=list(build_lifecycle_jobs(steerable_names, open_store, removed_streams)),
+        jobs=list(build_lifecycle_jobs(steerable_names, open_store, actions, removed_streams)),
         sensors=[build_batch_sensor(BatchReporter(streams, open_store, now_ms, report_ms, find_caught_up))],
     )
     return Definitions.merge(

@@ -37,10 +37,11 @@ def record_action(
     target: str,
     details: Mapping[str, Any] | None = None,
     origin: ActionOrigin = "command line",
+    user: str = "",
 ) -> OperatorAction:
-    """Append an action to the journal, and return it."""
+    """Append an action to the journal, and return it. The user is that of this process, unless one is given."""
     entry = OperatorAction(
-        now_ms(), action, target, _find_user(), socket.gethostname(), origin, dict(details or {})
+        now_ms(), action, target, user or _find_user(), socket.gethostname(), origin, dict(details or {})
     )
     path = home / JOURNAL_NAME
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Says when a record that is ahead of the clock would be accepted: streams judge event times by their batch time."""
+"""Says from when a record that is ahead of the clock is accepted: streams judge event times by their batch time."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,6 +1,7 @@
 """Jobs that request states of streams."""
 
 import threading
+from pathlib import Path
 
 import pytest
 from dagster import DagsterInvalidConfigError
@@ -10,6 +11,7 @@ from penstock.engine.host.control import DesiredRunState, StreamHealth
 from penstock.engine.host.stream_state import StreamState
 from penstock.platform.control import ControlStore
 from penstock.platform.errors import StackError
+from penstock.platform.services.operator_actions import read_actions
 
 
 def run_job(definitions, instance, job: str, **config: object):
@@ -33,6 +35,26 @@ def test_a_job_records_the_desired_state(
 ) -> None:
     assert run_job(build_small_platform(), instance, job, stream="minute", wait_seconds=0.0).success
     assert store.read_desired_states()["minute"].desired is desired
+
+
+@pytest.mark.parametrize(
+    ("tags", "user"),
+    [
+        ({"user": "ada@example.org", "dagster/schedule_name": "nightly"}, "ada@example.org"),
+        ({"dagster/schedule_name": "nightly"}, "schedule nightly"),
+        ({"dagster/sensor_name": "watcher"}, "sensor watcher"),
+        ({}, "unknown"),
+    ],
+)
+def test_a_job_is_in_the_journal_of_actions_with_its_run_and_user(
+    tags: dict[str, str], user: str, build_small_platform, instance, home: Path
+) -> None:
+    job = build_small_platform().resolve_job_def("stream_pause")
+    config = {"stream": "minute", "wait_seconds": 0.0}
+    run = job.execute_in_process(run_config=config, instance=instance, tags=tags)
+    (action,) = read_actions(home)
+    assert (action.action, action.target, action.user) == ("stream pause", "minute", user)
+    assert (action.origin, action.details) == ("dagster", {"run": run.run_id})
 
 
 def test_a_start_waits_until_a_host_runs_the_stream(

@@ -61,6 +61,11 @@ class FieldType(ABC):
         """The types of the members of a struct; empty for other types."""
         return {}
 
+    @property
+    def member_names(self) -> tuple[str, ...]:
+        """The names of the members of a struct; none for other types."""
+        return ()
+
     def find_part(self, _step: str) -> "FieldType | None":
         """Return the type of a part of a value, such as `[3]` of an array; None if values have no such part."""
         return None

@@ -119,6 +119,11 @@ class StructType(FieldType):
         """The type of each member."""
         return {member.name: member.type for member in self.members}
 
+    @property
+    def member_names(self) -> tuple[str, ...]:
+        """The names of the members."""
+        return tuple(member.name for member in self.members)
+
     def find_part(self, step: str) -> FieldType | None:
         """Return the type of a member."""
         return next((member.type for member in self.members if step == f".{member.name}"), None)

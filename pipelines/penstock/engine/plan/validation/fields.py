@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from penstock.engine.definition.argument_checks import require_known_name
 from penstock.engine.definition.problem_collector import ProblemCollector
 from penstock.engine.plan.column_types import check_condition_types, check_key_types, check_numeric_field
 from penstock.engine.plan.columns import stage_input_columns
 from penstock.engine.plan.field_usage import iter_predicates, iter_used_fields, refuse_type_conflicts
+from penstock.engine.plan.known_columns import require_known_column
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.steps import TypesByColumn
 
@@ -49,7 +49,7 @@ def check_used_fields(
             )
             problem, label = f"the input of {stage.name} has no column {used!r}", f"Columns of {reader_names}"
         with collector.collect():
-            require_known_name(used, columns, field, problem, label)
+            require_known_column(used, columns, field, problem, label)
 
 
 def check_field_types(stage: Stage, input_: str, columns: TypesByColumn, collector: ProblemCollector) -> None:

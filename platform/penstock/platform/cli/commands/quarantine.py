@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from penstock.quality.quarantine.record_status import QuarantineStatus
 
 SECTION: Section = "Results and quality"
+MAX_RECORDED_POSITIONS = 100
+"""How many addresses the journal of actions has of a decision; the log of decisions has all."""
 
 
 @click.group(
@@ -183,8 +185,13 @@ def replay(
     quarantine = _open_quarantine(topic)
     repaired_values = _read_repaired_file(repaired) if repaired else {}
     records = _select_records(quarantine, positions, reason, everything, list(repaired_values))
-    with StepPrinter().step(f"validate and send {len(records)} records of {topic}"):
-        result = quarantine.replay(quarantine.judge_replay(records, repaired_values), why)
+    noun = "record" if len(records) == 1 else "records"
+    with StepPrinter().step(f"validate and send {len(records)} {noun} of {topic}"):
+        judgement = quarantine.judge_replay(records, repaired_values)
+        if judgement.accepted:
+            accepted = [record for record, _ in judgement.accepted]
+            _record_decision("quarantine replay", topic, accepted, why)
+        result = quarantine.replay(judgement, why)
     refused = result.judgement.refused
     if as_json:
         refusals = [
@@ -227,7 +234,22 @@ def discard(topic: str, positions: Sequence[str], reason: str | None, everything
         )
     quarantine = _open_quarantine(topic)
     records = _select_records(quarantine, positions, reason, everything, [])
+    if not records:
+        click.echo("no pending record is selected; nothing was discarded")
+        return
+    _record_decision("quarantine discard", topic, records, why)
     click.echo(f"{quarantine.discard(records, why)} of {len(records)} records discarded")
+
+
+def _record_decision(action: str, topic: str, records: "Sequence[QuarantinedRecord]", why: str) -> None:
+    """Write to the journal of actions who decided about how many records."""
+    from penstock.platform.services.operator_actions import record_action
+
+    details = {
+        "records": len(records),
+        "items": [str(record.position) for record in records[:MAX_RECORDED_POSITIONS]],
+    }
+    record_action(current_settings().home, action, topic, details | ({"why": why} if why else {}))
 
 
 def _open_quarantine(topic: str) -> "TopicQuarantine":

@@ -23,6 +23,7 @@ from penstock.engine.upgrade.upgrade_class import UpgradeClass
 from penstock.platform.definitions.asset_keys import SPARK_POOL
 from penstock.platform.definitions.config_job import build_config_job, build_name_field
 from penstock.platform.definitions.context import DefinitionsContext
+from penstock.platform.definitions.run_actions import RunActions
 from penstock.platform.services.replay import ReplayRequest, ReplayResult, replay_stream
 from penstock.platform.services.upgrades import UpgradePlan, UpgradeRequest, upgrade_stream
 
@@ -38,14 +39,17 @@ ACCEPTABLE_CLASSES = (UpgradeClass.COMPATIBLE, UpgradeClass.MIGRATABLE, UpgradeC
 def build_definitions(context: DefinitionsContext) -> Definitions:
     """Build both jobs for every pipeline."""
     settings, pipelines = context.settings, context.pipeline_names
+    actions = RunActions(settings.home)
     replay_job = build_replay_job(
         pipelines,
+        actions,
         lambda request, report_progress: replay_stream(
             settings, context.open_store(), request, report_progress
         ),
     )
     upgrade_job = build_upgrade_job(
         pipelines,
+        actions,
         lambda request, report_progress: upgrade_stream(
             settings, context.open_store(), request, report_progress
         ),
@@ -54,7 +58,9 @@ def build_definitions(context: DefinitionsContext) -> Definitions:
 
 
 def build_replay_job(
-    pipelines: Sequence[str], run_replay: Callable[[ReplayRequest, ProgressReporter], ReplayResult]
+    pipelines: Sequence[str],
+    actions: RunActions,
+    run_replay: Callable[[ReplayRequest, ProgressReporter], ReplayResult],
 ) -> JobDefinition:
     """Build the job. To finish a killed run, launch another with the same name."""
     schema = {
@@ -94,6 +100,8 @@ def build_replay_job(
     def replay_op(context: OpExecutionContext) -> None:
         config = context.op_config
         request = ReplayRequest(**{**config, "left_out": tuple(config["left_out"])})
+        details = {"from": request.start, "beside": not request.switch}
+        actions.record(context, "stream replay", request.stream, details)
         result = run_replay(request, lambda text: context.log.info("%s", text))
         context.add_output_metadata({"replay": MetadataValue.json(asdict(result))})
 
@@ -103,7 +111,9 @@ def build_replay_job(
 
 
 def build_upgrade_job(
-    pipelines: Sequence[str], run_upgrade: Callable[[UpgradeRequest, ProgressReporter], UpgradePlan]
+    pipelines: Sequence[str],
+    actions: RunActions,
+    run_upgrade: Callable[[UpgradeRequest, ProgressReporter], UpgradePlan],
 ) -> JobDefinition:
     """Build the job. It does what `penstock stream plan-upgrade` shows, up to the accepted class."""
     schema = {
@@ -137,6 +147,7 @@ def build_upgrade_job(
         request = UpgradeRequest(
             op_config["stream"], tuple(op_config["from_now"]), op_config["start"], accepted_class
         )
+        actions.record(context, "stream upgrade", request.stream, {"accept": accepted_class.label})
         upgrade_plan = run_upgrade(request, lambda text: context.log.info("%s", text))
         context.add_output_metadata({"upgrade": MetadataValue.json(upgrade_plan.as_json())})
 
