@@ -26,7 +26,7 @@ from penstock.ingestion.contracts.schemas import to_avro_schema
 from penstock.ingestion.generators import SensorGenerator, make_even_send_times
 from penstock.ingestion.ledger import DeliveryLedger
 from penstock.ingestion.producer import JsonChecker, LedgeredProducer, SourceBatch
-from penstock.ingestion.producer.avro_checker import AvroChecker
+from penstock.ingestion.producer.encoding_checker import EncodingChecker
 from penstock.ingestion.topics import ensure_topics
 
 ROOT = Path(__file__).parents[2]
@@ -123,7 +123,7 @@ def make_invalid_records_variant(every: int) -> Callable[[ProducerWorkload], flo
 
 
 def send_with_avro_contract(work: ProducerWorkload) -> float:
-    checker = AvroChecker(work.avro)
+    checker = EncodingChecker(work.avro)
     return _deliver_with_ledger(
         work, lambda part: checker.check(SourceBatch(work.avro_values[part], part.start, is_encoded=True))
     )

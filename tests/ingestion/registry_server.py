@@ -11,7 +11,9 @@ from urllib.parse import unquote, urlsplit
 
 from tests.http_server import run_http_server
 
+from penstock.ingestion.contracts.record_formats.record_format import Schema
 from penstock.ingestion.registry import FileRegistry, RegisteredSchema
+from penstock.ingestion.registry.registry_text import RegistryText, from_registry_text, to_registry_text
 
 
 @contextmanager
@@ -24,7 +26,7 @@ def run_registry_server(folder: Path, login: str = "") -> Iterator[str]:
             match self._path_parts() if self._is_authorized() else []:
                 case ["schemas", "ids", number]:
                     stored = registry.find_schema(int(number))
-                    self._answer(None if stored is None else {"schema": json.dumps(stored)})
+                    self._answer(None if stored is None else describe_schema(stored))
                 case ["subjects", subject, "versions"]:
                     self._answer([schema.version for schema in registry.list_versions(subject)] or None)
                 case ["subjects", subject, "versions", number]:
@@ -40,7 +42,8 @@ def run_registry_server(folder: Path, login: str = "") -> Iterator[str]:
             if not self._is_authorized():
                 self._answer(None)
                 return
-            self._answer(schema_to_json(registry.register(subject, json.loads(body["schema"]))))
+            schema = from_registry_text(RegistryText(body["schema"], body.get("schemaType", "AVRO")))
+            self._answer(schema_to_json(registry.register(subject, schema)))
 
         def _path_parts(self) -> list[str]:
             return [unquote(part) for part in urlsplit(self.path).path.strip("/").split("/")]
@@ -68,5 +71,10 @@ def schema_to_json(schema: RegisteredSchema) -> dict[str, Any]:
         "subject": schema.subject,
         "version": schema.version,
         "id": schema.id,
-        "schema": json.dumps(schema.schema),
+        **describe_schema(schema.schema),
     }
+
+
+def describe_schema(schema: Schema) -> dict[str, str]:
+    text, schema_type = to_registry_text(schema)
+    return {"schema": text} if schema_type == "AVRO" else {"schema": text, "schemaType": schema_type}

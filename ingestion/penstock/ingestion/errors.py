@@ -6,6 +6,7 @@ IngestionError
 │   ├── ContractNotFoundError
 │   └── IncompatibleChangeError
 ├── InvalidRecordError       a record breaks its contract (it goes to the dead-letter topic)
+├── IgnoredRecordError       a valid record that its contract does not read, such as the event of a deleted row
 ├── RegistryError            a schema registry refused a request, or cannot be reached
 ├── TopicAdminError          the topics of the cluster cannot be read or changed
 ├── PartitionerError         a partitioner cannot be used
@@ -53,6 +54,10 @@ class InvalidRecordError(IngestionError):
         super().__init__(f"{reason} ({detail})" if detail else reason)
         self.reason = reason
         self.detail = detail
+
+
+class IgnoredRecordError(IngestionError):
+    """A valid record that its contract does not read; streams count it as filtered."""
 
 
 class RegistryError(IngestionError):

@@ -34,6 +34,7 @@ from penstock.ingestion.contracts import (
 from penstock.ingestion.contracts.contract_modes import UNKNOWN_FIELDS_COLUMN
 from penstock.ingestion.contracts.field_types.timestamp_type import DEFAULT_TIMESTAMP
 from penstock.ingestion.contracts.field_types.type_discovery import parse_spark_type
+from penstock.ingestion.contracts.record_formats.format_discovery import find_record_format
 
 FutureSkew: TypeAlias = Duration | Literal["unlimited"]
 
@@ -115,17 +116,21 @@ class TopicInput:
         require(
             not is_field_name, "read.tombstones", f"{self.tombstones!r}, a field of {contract.topic}", fix
         )
-        is_valid_name = contract.encoding != "avro" or bool(
+        record_format = find_record_format(contract.encoding)
+        is_valid_name = record_format.value_form != "avro" or bool(
             re.fullmatch(r"[A-Za-z_]\w*", self.tombstones, re.ASCII)
         )
         fix = "Use letters, digits and _, not starting with a digit, because the topic is Avro"
         require(is_valid_name, "read.tombstones", f"{self.tombstones!r}", fix)
+        fix = "Set deletes to keep in the contract: a tombstone only repeats the event of the deleted row"
+        problem = f"{self.tombstones!r} for a topic in {contract.encoding}"
+        require(not record_format.ignores_tombstones, "read.tombstones", problem, fix)
         return Tombstones(self.tombstones, str(contract.key))
 
     def source_origin(self, contract: Contract) -> SourceOrigin:
         """Return the origin of the records: a topic or files."""
         if self.files is None:
-            return TopicOrigin(contract.topic, contract.encoding)
+            return TopicOrigin(contract.topic, contract.encoding, contract.deletes, contract.envelope)
         return FileOrigin(self.files, self.format)
 
     def watermark_rule(self, contract: Contract) -> WatermarkStrategy:

@@ -11,7 +11,6 @@ from tests.ingestion.avro_contracts import make_codec
 from tests.ingestion.contracts.typed_values import ALL_MAKERS
 
 from penstock.ingestion.contracts import Contract, ContractField, json_codec, parse_contract
-from penstock.ingestion.contracts.avro_codec import AVRO_HEADER_BYTES
 from penstock.ingestion.contracts.avro_columns import AvroColumnScan
 from penstock.ingestion.contracts.compatibility import find_violations
 from penstock.ingestion.contracts.field_types.type_discovery import (
@@ -20,6 +19,7 @@ from penstock.ingestion.contracts.field_types.type_discovery import (
     parse_spark_type,
     parse_type,
 )
+from penstock.ingestion.contracts.record_formats.schema_header import SCHEMA_HEADER_BYTES
 from penstock.ingestion.errors import ContractError
 
 TYPES = [*ALL_MAKERS, "array<array<int>>", "map<string, struct<a: array<struct<b?: enum(x, y)>>>>"]
@@ -72,7 +72,7 @@ def test_a_scan_of_avro_accepts_only_what_the_decoder_accepts(seed: int, text: s
     valid = codec.encode(record)
     position = rng.randrange(5, len(valid))
     damaged = valid[:position] + bytes([rng.randrange(256)]) + valid[position + 1 :]
-    scanned = AvroColumnScan([valid, damaged], contract.fields, AVRO_HEADER_BYTES).valid_mask.tolist()
+    scanned = AvroColumnScan([valid, damaged], contract.fields, SCHEMA_HEADER_BYTES).valid_mask.tolist()
     if scanned[1]:
         codec.decode(damaged)
     left_to_decoder = ("iso8601", "uuid", "decimal")

@@ -79,8 +79,16 @@ def contract_documents(draw: st.DrawFn) -> dict[str, Any]:
     chosen = draw(st.sets(st.sampled_from(sorted(roles))))
     document |= {role: roles[role] for role in chosen}
     document |= {"topic": "t.1", "fields": declared}
-    if document.get("unknown_fields") != "keep" and draw(st.booleans()):
-        document["encoding"] = "avro"
+    encodings = ["json_schema", "debezium"]
+    if document.get("unknown_fields") != "keep":
+        encodings += ["avro", "protobuf"]
+    if draw(st.booleans()):
+        document["encoding"] = draw(st.sampled_from(encodings))
+    if document.get("encoding") == "debezium":
+        document |= {
+            "deletes": draw(st.sampled_from(["ignore", "keep"])),
+            "envelope": {"at_": "source.ts_ms"},
+        }
     return document
 
 
@@ -230,7 +238,7 @@ def test_each_part_that_a_contract_cannot_hold_is_in_the_list() -> None:
         "customProperties.ruleset": "not imported",
     }
     assert "'bad-name'" in notes[f"{payments}.bad-name"]
-    assert "encoding 'protobuf'" in notes["servers.prod.format"]
+    assert "encoding 'xml'" in notes["servers.prod.format"]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from penstock.ingestion.contracts import (
 )
 from penstock.ingestion.errors import RegistryError
 from penstock.ingestion.producer import SourceBatch, create_record_format
+from penstock.ingestion.producer.encoding_checker import EncodingChecker
+from penstock.ingestion.producer.record_serde import RecordSerde
 from penstock.ingestion.registry import FileRegistry
 
 
@@ -62,9 +64,8 @@ def test_the_size_of_avro_includes_its_key():
         for n in (480, 500)
     ]
     small = dataclasses.replace(ODD_CONTRACT, max_bytes=1_000)
-    from penstock.ingestion.producer.avro_checker import AvroChecker
 
-    checked = AvroChecker(make_codec(small)).check(SourceBatch(encoded, is_encoded=True))
+    checked = EncodingChecker(make_codec(small)).check(SourceBatch(encoded, is_encoded=True))
     assert {index: error.reason for index, error in checked.invalid.items()} == {1: "too_large"}
     assert checked.keys == [b"k" * 480, None]
 
@@ -90,7 +91,4 @@ def test_invalid_avro_has_its_reason(damage, reason: str):
 
 
 def create_sensors_format():
-    from penstock.ingestion.producer.avro_checker import AvroChecker
-    from penstock.ingestion.producer.record_format import RecordFormat
-
-    return RecordFormat(AvroChecker(make_codec()), make_codec().encode, make_codec().decode)
+    return RecordSerde(EncodingChecker(make_codec()), make_codec().encode, make_codec().decode)

@@ -17,7 +17,7 @@ from penstock.engine.archive.topic_reader import fetch_topic_id
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.host.control_reporter import to_batch_record
 from penstock.engine.plan.stages import Plan
-from penstock.engine.spark.parse.avro import SchemaLookup, refuse_without_registry
+from penstock.engine.spark.parse.writer_schemas import SchemaLookup, refuse_without_registry
 from penstock.engine.storage import StoragePath
 from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.contracts import Contract, load_contract

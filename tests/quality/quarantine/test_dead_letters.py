@@ -5,7 +5,7 @@ from tests.quality.quarantine.test_decisions import quarantined_record
 
 from penstock.ingestion.consumers.topic_contents import StoredRecord
 from penstock.ingestion.contracts import load_contract
-from penstock.ingestion.producer.record_format import create_record_format
+from penstock.ingestion.producer.record_serde import create_record_format
 from penstock.quality.errors import QuarantineError
 from penstock.quality.quarantine.dead_letters import to_quarantined_records
 from penstock.quality.quarantine.decisions import QuarantineDecision

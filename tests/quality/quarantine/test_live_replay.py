@@ -13,7 +13,7 @@ from tests.quality.audit.audited_stream import MINUTE, NOON, AuditedStream
 
 from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.feed import Feed, FeedSummary
-from penstock.ingestion.producer.record_format import create_record_format
+from penstock.ingestion.producer.record_serde import create_record_format
 from penstock.quality.audit.comparability import Sample
 from penstock.quality.audit.runner import run_audit
 from penstock.quality.audit.verdict import AuditReport

@@ -16,7 +16,7 @@ from penstock.ingestion.contracts.contract import (
     dead_letter_topic,
     is_dead_letter_topic,
 )
-from penstock.ingestion.contracts.contract_modes import CompatibilityMode, RecordEncoding
+from penstock.ingestion.contracts.contract_modes import CompatibilityMode
 from penstock.ingestion.contracts.contract_parser import parse_contract
 from penstock.ingestion.contracts.future_skew import UNLIMITED, FutureSkewLimit, Unlimited
 from penstock.ingestion.contracts.json_codec import JsonCodec, json_codec
@@ -31,7 +31,6 @@ __all__ = [
     "FutureSkewLimit",
     "JsonCodec",
     "LoadedCatalog",
-    "RecordEncoding",
     "TopicLayout",
     "Unlimited",
     "dead_letter_topic",

@@ -1,24 +1,28 @@
 """Avro codec in the wire format of schema registries: a zero byte, the schema id, the record."""
 
 import io
-import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import fastavro
 import msgspec
+import numpy as np
 
+from penstock.ingestion.contracts.avro_columns import AvroColumnScan
 from penstock.ingestion.contracts.contract import Contract, ContractField
 from penstock.ingestion.contracts.field_types.field_type import FieldType
 from penstock.ingestion.contracts.invalid_reasons import describe_size, make_invalid_record
 from penstock.ingestion.contracts.json_codec import json_codec
-from penstock.ingestion.contracts.readable_schemas import find_readable_fields
-from penstock.ingestion.contracts.schemas import Schema, to_avro_schema, without_logical_types
+from penstock.ingestion.contracts.record_formats.avro_format import AvroFormat
+from penstock.ingestion.contracts.record_formats.record_format import FindSchemaById, KeyedRecords, Schema
+from penstock.ingestion.contracts.record_formats.schema_header import (
+    SCHEMA_HEADER_BYTES,
+    KnownSchemas,
+    make_schema_header,
+)
+from penstock.ingestion.contracts.schemas import to_avro_schema, without_logical_types
 from penstock.ingestion.errors import InvalidRecordError
 
-_HEADER_STRUCT = struct.Struct(">BI")
-AVRO_HEADER_BYTES = _HEADER_STRUCT.size
-FindSchemaById = Callable[[int], Schema | None]
 ConvertValue = Callable[[Any], Any]
 
 
@@ -33,9 +37,8 @@ class AvroCodec:
         self._schema = fastavro.parse_schema(without_logical_types(to_avro_schema(contract)))
         self._encoders = _select_converters(contract, lambda field_type: field_type.avro_encoder)
         self._decoders = _select_converters(contract, lambda field_type: field_type.avro_decoder)
-        self._header = _HEADER_STRUCT.pack(0, schema_id)
-        self._find_schema = find_schema
-        self._writer_schemas: dict[int, tuple[Any, tuple[ContractField, ...]] | None] = {}
+        self._header = make_schema_header(schema_id)
+        self._known_schemas = KnownSchemas(find_schema, self._parse_writer_schema)
         self._judge = json_codec(contract).judge
 
     def encode(self, record: msgspec.Struct | Mapping[str, Any]) -> bytes:
@@ -54,9 +57,9 @@ class AvroCodec:
         limit = self.contract.max_bytes
         if len(value) > limit:
             raise describe_size(len(value), limit)
-        writer_schema, _ = self.find_writer_schema(_read_schema_id(value))
+        writer_schema, _ = self._find_writer_schema(value)
         buffer = io.BytesIO(value)
-        buffer.seek(AVRO_HEADER_BYTES)
+        buffer.seek(SCHEMA_HEADER_BYTES)
         try:
             decoded: Any = fastavro.schemaless_reader(buffer, writer_schema, self._schema)
         except UnicodeDecodeError as error:
@@ -74,7 +77,7 @@ class AvroCodec:
     ) -> InvalidRecordError:
         """Return the error for text that is not UTF-8, with its field."""
         decoded: Any = fastavro.schemaless_reader(
-            io.BytesIO(value[AVRO_HEADER_BYTES:]),
+            io.BytesIO(value[SCHEMA_HEADER_BYTES:]),
             writer_schema,
             self._schema,
             handle_unicode_errors="surrogateescape",
@@ -82,24 +85,61 @@ class AvroCodec:
         name = next((name for name, part in decoded.items() if not _is_utf8(part)), "")
         return make_invalid_record("invalid_utf8", error.reason, name)
 
-    def find_writer_schema(self, schema_id: int) -> tuple[Any, tuple[ContractField, ...]]:
-        """Return a writer schema and its fields; raise InvalidRecordError if the contract cannot read it."""
-        if schema_id not in self._writer_schemas:
-            self._writer_schemas[schema_id] = self._load_writer_schema(schema_id)
-        writer_schema = self._writer_schemas[schema_id]
-        if writer_schema is None:
-            raise make_invalid_record(
-                "wrong_schema",
-                f"schema {schema_id} is not registered, or this contract cannot read it",
-            )
-        return writer_schema
+    def is_encoded(self, value: bytes) -> bool:
+        """Return whether a value starts with a zero byte, as no JSON does."""
+        return value.startswith(b"\0")
 
-    def _load_writer_schema(self, schema_id: int) -> tuple[Any, tuple[ContractField, ...]] | None:
-        schema = self._find_schema(schema_id)
-        if schema is None:
-            return None
-        fields = find_readable_fields(schema, self.contract.topic, self.contract.fields)
+    def find_keys(self, values: Sequence[bytes], max_value_bytes: int) -> KeyedRecords:
+        """Find the keys of values that pass the columnar scan; the others are to be decoded."""
+        keys: list[bytes | None] = [None] * len(values)
+        unverified: list[int] = []
+        for indexes in _group_by_schema(values):
+            unverified += self._scan_columns(values, indexes, max_value_bytes, keys)
+        return keys, sorted(unverified)
+
+    def _scan_columns(
+        self,
+        values: Sequence[bytes],
+        indexes: Sequence[int],
+        max_value_bytes: int,
+        keys: list[bytes | None],
+    ) -> Sequence[int]:
+        """Fill in the keys of values of one schema that pass the scan; return the indexes of the others."""
+        try:
+            _, fields = self._find_writer_schema(values[indexes[0]])
+        except InvalidRecordError:
+            return indexes
+        selected = values if len(indexes) == len(values) else [values[index] for index in indexes]
+        columns = AvroColumnScan(selected, fields, SCHEMA_HEADER_BYTES)
+        is_valid = columns.valid_mask & (columns.lengths <= max_value_bytes)
+        key_field = next((field for field in fields if field.name == self.contract.key), None)
+        if key_field is not None:
+            key_texts = columns.key_texts(key_field)
+            if key_texts is None:
+                return indexes
+            for index, text in zip(indexes, key_texts, strict=True):
+                keys[index] = text
+        return [indexes[number] for number in np.flatnonzero(~is_valid).tolist()]
+
+    def _find_writer_schema(self, value: bytes) -> tuple[Any, tuple[ContractField, ...]]:
+        """Return the writer schema of a value and its fields; raise InvalidRecordError if it cannot be read."""
+        found: tuple[Any, tuple[ContractField, ...]] = self._known_schemas.find_by_header(value)
+        return found
+
+    def _parse_writer_schema(self, schema: Schema) -> tuple[Any, tuple[ContractField, ...]] | None:
+        fields = AvroFormat().find_readable_fields(schema, self.contract.topic, self.contract.fields)
         return None if fields is None else (fastavro.parse_schema(without_logical_types(schema)), fields)
+
+
+def _group_by_schema(values: Sequence[bytes]) -> list[Sequence[int]]:
+    """Return the indexes of the values, grouped by schema id."""
+    headers = {value[:SCHEMA_HEADER_BYTES] for value in values}
+    if len(headers) == 1:
+        return [range(len(values))]
+    return [
+        [index for index, value in enumerate(values) if value[:SCHEMA_HEADER_BYTES] == header]
+        for header in headers
+    ]
 
 
 def _select_converters(
@@ -124,10 +164,3 @@ def _is_utf8(value: Any) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _read_schema_id(value: bytes) -> int:
-    if len(value) < AVRO_HEADER_BYTES or value[0] != 0:
-        raise make_invalid_record("wrong_schema", "the value does not start with a zero byte and a schema id")
-    schema_id: int = _HEADER_STRUCT.unpack_from(value)[1]
-    return schema_id

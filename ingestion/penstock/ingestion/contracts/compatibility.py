@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from penstock.ingestion.contracts.contract import ContractField
-from penstock.ingestion.contracts.contract_modes import CompatibilityMode, RecordEncoding
+from penstock.ingestion.contracts.contract_modes import CompatibilityMode, ValueForm
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,12 @@ class CompatibilityViolation:
 
 @dataclass(frozen=True, slots=True)
 class _CompatibilityCheck:
-    """One direction of the check: the names of readers and records for messages, and the encoding."""
+    """One direction of the check: the names of readers and records for messages, and the form of values."""
 
     rule: str
     readers: str
     records: str
-    encoding: RecordEncoding
+    value_form: ValueForm
     refuses_unknown: bool
 
     def find_violations(
@@ -58,7 +58,7 @@ class _CompatibilityCheck:
             return CompatibilityViolation(
                 field.name, self.rule, f"{self.readers} require it, but {self.records} {gap}"
             )
-        if written_field is None or field.parsed_type.can_read(written_field.parsed_type, self.encoding):
+        if written_field is None or field.parsed_type.can_read(written_field.parsed_type, self.value_form):
             return None
         return CompatibilityViolation(
             field.name,
@@ -71,7 +71,7 @@ def find_violations(
     old: Sequence[ContractField],
     new: Sequence[ContractField],
     rule: CompatibilityMode,
-    encoding: RecordEncoding = "avro",
+    value_form: ValueForm = "avro",
     *,
     old_refuses_unknown: bool = False,
     new_refuses_unknown: bool = False,
@@ -86,7 +86,7 @@ def find_violations(
             "backward compatibility",
             "readers of the new contract",
             "existing records",
-            encoding,
+            value_form,
             new_refuses_unknown,
         )
         collected += backward.find_violations(new, old)
@@ -95,7 +95,7 @@ def find_violations(
             "forward compatibility",
             "readers of the old contract",
             "new records",
-            encoding,
+            value_form,
             old_refuses_unknown,
         )
         collected += forward.find_violations(old, new)

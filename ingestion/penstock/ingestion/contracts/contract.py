@@ -4,7 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from penstock.core.names import suggest_name
-from penstock.ingestion.contracts.contract_modes import CompatibilityMode, RecordEncoding, UnknownFieldPolicy
+from penstock.ingestion.contracts.contract_modes import (
+    CompatibilityMode,
+    DeletePolicy,
+    EnvelopeFields,
+    UnknownFieldPolicy,
+)
 from penstock.ingestion.contracts.contract_validation import validate_contract
 from penstock.ingestion.contracts.field_types.field_type import FieldType
 from penstock.ingestion.contracts.field_types.type_discovery import parse_type
@@ -75,7 +80,9 @@ class Contract:
     field that identifies duplicates. `max_out_of_orderness_ms` is how far a record may be behind the newest one
     before it is late. `max_future_skew` is how far its event time may be ahead of the clock, in milliseconds; None
     leaves that to the platform's setting. `owner` is the contact: an email address, or `team:` and a name.
-    `unknown_fields` decides about fields that are not declared here.
+    `unknown_fields` decides about fields that are not declared here. `encoding` names the format of the records.
+    In a format with events of changed rows, `deletes` says what happens to those of deleted rows. `envelope` has
+    the fields that are no columns of the row, each with its path in the envelope.
     """
 
     topic: str
@@ -86,13 +93,15 @@ class Contract:
     id: str | None = None
     max_out_of_orderness_ms: int = 10_000
     max_future_skew: FutureSkewLimit | None = None
-    encoding: RecordEncoding = "json"
+    encoding: str = "json"
     compatibility: CompatibilityMode = "backward"
     max_bytes: int = 900_000
     layout: TopicLayout = field(default_factory=TopicLayout)
     environments: tuple[tuple[str, TopicLayout], ...] = ()
     owner: str | None = None
     unknown_fields: UnknownFieldPolicy = "ignore"
+    deletes: DeletePolicy | None = None
+    envelope: EnvelopeFields = ()
 
     def __post_init__(self) -> None:
         validate_contract(self)

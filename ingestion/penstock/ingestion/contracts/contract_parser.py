@@ -20,6 +20,7 @@ _SCALAR_KEYS = {
     "event_time": _OPTIONAL_TEXT,
     "id": _OPTIONAL_TEXT,
     "encoding": str,
+    "deletes": _OPTIONAL_TEXT,
     "compatibility": str,
     "max_bytes": int,
     "owner": _OPTIONAL_TEXT,
@@ -29,6 +30,7 @@ CONTRACT_KEYS: Mapping[str, Any] = {
     **_SCALAR_KEYS,
     "max_out_of_orderness": str,
     "max_future_skew": _OPTIONAL_TEXT,
+    "envelope": dict,
     "fields": list,
     "layout": dict,
     "environments": dict,
@@ -96,6 +98,9 @@ class _ContractParser:
             options["max_out_of_orderness_ms"] = _parse_duration_ms(
                 values.get("max_out_of_orderness", "10 seconds")
             )
+        options["envelope"] = tuple(
+            (str(name), str(path)) for name, path in values.get("envelope", {}).items()
+        )
         if (skew_text := values.get("max_future_skew")) is not None:
             with self._problems.collect("max_future_skew"):
                 options["max_future_skew"] = parse_future_skew(skew_text)

@@ -9,11 +9,12 @@ from penstock.core.names import suggest_name
 from penstock.ingestion.contracts.contract_modes import (
     UNKNOWN_FIELDS_COLUMN,
     CompatibilityMode,
-    RecordEncoding,
+    DeletePolicy,
     UnknownFieldPolicy,
 )
 from penstock.ingestion.contracts.contract_problems import ContractProblemCollector
 from penstock.ingestion.contracts.field_types.type_discovery import parse_type
+from penstock.ingestion.contracts.record_formats.format_discovery import find_record_format
 from penstock.ingestion.errors import ContractError
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ def _find_problems(contract: "Contract") -> Iterator[_Problem]:
         fix = "Use an email address or a team, such as team:sensors"
         yield "owner", f"has an invalid owner '{contract.owner}'. {fix}"
     for role, allowed in (
-        ("encoding", get_args(RecordEncoding)),
         ("compatibility", get_args(CompatibilityMode)),
         ("unknown_fields", get_args(UnknownFieldPolicy)),
     ):
@@ -52,8 +52,10 @@ def _find_problems(contract: "Contract") -> Iterator[_Problem]:
     if not 1 <= contract.max_bytes <= _MAX_RECORD_BYTES:
         yield "max_bytes", f"has max_bytes {contract.max_bytes}. Use a number from 1 to {_MAX_RECORD_BYTES}"
     yield from _find_field_problems(contract.fields)
-    if contract.encoding == "avro":
-        yield from _find_avro_problems(contract.fields)
+    if contract.deletes not in (None, *get_args(DeletePolicy)):
+        policies = ", ".join(get_args(DeletePolicy))
+        yield "deletes", f"has an unknown policy of deletes '{contract.deletes}'. Use one of {policies}"
+    yield from _find_format_problems(contract)
     yield from _find_role_problems(contract)
     yield from _find_unknown_field_problems(contract)
     for section, layout in (("layout", contract.layout), *contract.environments):
@@ -88,15 +90,17 @@ def _find_field_problems(fields: "tuple[ContractField, ...]") -> Iterator[_Probl
             yield f"fields.{number}.type", f"has the field '{field.name}': {str(error).rstrip('.')}"
 
 
-def _find_avro_problems(fields: "tuple[ContractField, ...]") -> Iterator[_Problem]:
-    for number, field in enumerate(fields, start=1):
-        try:
-            parse_type(field.type).to_avro_type(field.name)
-        except ContractError as error:
-            yield (
-                f"fields.{number}.type",
-                f"has the field '{field.name}' of type {field.type}: {str(error).rstrip('.')}",
-            )
+def _find_format_problems(contract: "Contract") -> Iterator[_Problem]:
+    try:
+        record_format = find_record_format(contract.encoding)
+    except ContractError as error:
+        yield "encoding", str(error)
+        return
+    yield from record_format.find_problems(contract)
+    if contract.unknown_fields == "keep" and not record_format.keeps_unknown_fields:
+        fix = "Set unknown_fields to ignore or refuse"
+        phrase = f"keeps unknown fields, which a record in {record_format.keyword} cannot hold"
+        yield "unknown_fields", f"{phrase}. {fix}"
 
 
 def _find_role_problems(contract: "Contract") -> Iterator[_Problem]:
@@ -133,9 +137,6 @@ def _find_problems_of_role(role: str, field: "ContractField") -> Iterator[str]:
 def _find_unknown_field_problems(contract: "Contract") -> Iterator[_Problem]:
     if contract.unknown_fields != "keep":
         return
-    if contract.encoding == "avro":
-        fix = "Set unknown_fields to ignore or refuse"
-        yield "unknown_fields", f"keeps unknown fields, which a record in Avro cannot hold. {fix}"
     if any(field.name == UNKNOWN_FIELDS_COLUMN for field in contract.fields):
         fix = "Rename the field, or set unknown_fields to ignore or refuse"
         phrase = f"has the field '{UNKNOWN_FIELDS_COLUMN}', which is the column of unknown fields"

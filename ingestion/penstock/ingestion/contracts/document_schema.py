@@ -5,10 +5,11 @@ from types import NoneType, UnionType
 from typing import Any, get_args
 
 from penstock.core.duration import DURATION_PATTERN
-from penstock.ingestion.contracts.contract_modes import CompatibilityMode, RecordEncoding, UnknownFieldPolicy
+from penstock.ingestion.contracts.contract_modes import CompatibilityMode, DeletePolicy, UnknownFieldPolicy
 from penstock.ingestion.contracts.contract_parser import CONTRACT_KEYS, FIELD_KEYS, LAYOUT_KEYS
 from penstock.ingestion.contracts.field_types.timestamp_formats import FORMATS_BY_NAME
 from penstock.ingestion.contracts.field_types.type_discovery import FIELD_TYPES
+from penstock.ingestion.contracts.record_formats.format_discovery import RECORD_FORMATS
 from penstock.ingestion.contracts.schemas import JSON_SCHEMA_DIALECT
 
 _JSON_TYPES: Mapping[Any, str] = {
@@ -23,8 +24,19 @@ _DURATION = {"type": "string", "pattern": DURATION_PATTERN, "examples": ["10 sec
 
 def build_contract_schema() -> dict[str, Any]:
     """Return the schema. What it accepts may still be refused: it does not look into types."""
+    formats = RECORD_FORMATS.kinds_by_name
     special_keys = {
-        "encoding": {"enum": list(get_args(RecordEncoding))},
+        "encoding": {
+            "type": "string",
+            "pattern": rf"^({'|'.join(formats)}|[A-Za-z_][\w.]*:[A-Za-z_]\w*)$",
+            "description": "; ".join(f"{name}: {kind.description}" for name, kind in formats.items()),
+            "examples": list(formats),
+        },
+        "envelope": {
+            "type": "object",
+            "additionalProperties": {"type": "string", "examples": ["op", "source.ts_ms"]},
+        },
+        "deletes": {"enum": [*get_args(DeletePolicy), None]},
         "compatibility": {"enum": list(get_args(CompatibilityMode))},
         "unknown_fields": {"enum": list(get_args(UnknownFieldPolicy))},
         "max_out_of_orderness": _DURATION,

@@ -5,15 +5,16 @@ array share a reason, `wrong_type:items[].price`; the detail names the item. Pro
 
 | code | meaning |
 |---|---|
-| `malformed` | the value is no JSON object, or no Avro of its schema |
+| `malformed` | the value is no JSON object, no event of Debezium, or no Avro or Protobuf of its schema |
 | `invalid_utf8` | text is not UTF-8 |
 | `nested_too_deeply` | arrays or objects are nested too deeply to be read |
 | `too_large` | key and value together exceed `max_bytes` of the contract |
-| `wrong_schema` | an Avro value names a schema that is not registered, or that the contract cannot read |
+| `wrong_schema` | a value names a schema that is not registered for the topic, or that the contract cannot read |
 | `missing_field:F` | a required field is absent or null |
 | `wrong_type:F` | the value of a field has another type |
 | `out_of_range:F` | a number is beyond the range of its type |
 | `event_time_out_of_range` | the event time is outside of the years 1 to 9999 |
+| `unknown_operation` | an event of Debezium is of no changed row: its `op` is none of c, r, u, d |
 | `unknown_field:F` | the contract has no such field, and refuses unknown ones |
 """
 
@@ -34,6 +35,7 @@ ReasonCode: TypeAlias = Literal[
     "wrong_type",
     "out_of_range",
     "event_time_out_of_range",
+    "unknown_operation",
     "unknown_field",
 ]
 MAX_FOUND_CHARS = 60

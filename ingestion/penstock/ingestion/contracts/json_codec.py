@@ -1,6 +1,6 @@
 """JSON codec that validates records against their contract while it decodes them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -8,6 +8,7 @@ import msgspec
 
 from penstock.ingestion.contracts.contract import Contract
 from penstock.ingestion.contracts.invalid_reasons import describe_size
+from penstock.ingestion.contracts.record_formats.record_format import KeyedRecords
 from penstock.ingestion.contracts.record_judge import RecordJudge
 from penstock.ingestion.contracts.record_rules import to_record_rules
 from penstock.ingestion.contracts.record_types import record_type
@@ -37,6 +38,14 @@ class JsonCodec:
         if isinstance(record, Mapping):
             record = self.judge.convert(record)
         return self._encoder.encode(record)
+
+    def is_encoded(self, _value: bytes) -> bool:
+        """Return false: a value is the plain JSON of a record."""
+        return False
+
+    def find_keys(self, values: Sequence[bytes], _max_value_bytes: int) -> KeyedRecords:
+        """Leave every value to the decoder."""
+        return [None] * len(values), range(len(values))
 
 
 @cache

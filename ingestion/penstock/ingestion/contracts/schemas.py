@@ -3,28 +3,35 @@
 A schema registry stores these schemas. A round trip preserves everything that compatibility depends on.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.ingestion.contracts.contract import Contract, ContractField
 from penstock.ingestion.contracts.field_types.type_discovery import parse_avro_type, parse_json_schema
+from penstock.ingestion.contracts.record_formats.record_format import Schema
 from penstock.ingestion.errors import ContractError
 
-Schema = Mapping[str, Any]
+PROTO_TEXT_KEY = "proto"
+"""The key under which the schema of a message holds its text in the language of Protobuf."""
+ENVELOPE_PARTS = {"row", "envelope"}
+"""The definitions in the schema of an event: the fields of the row, and those of the envelope around it."""
 _LOGICAL_KEYS = ("logicalType", "precision", "scale")
 _NESTED_KEYS = ("fields", "type", "items", "values")
 JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def to_schema(contract: Contract) -> Schema:
-    """Return the schema that is registered for a contract: Avro or JSON Schema, by its encoding."""
-    return to_avro_schema(contract) if contract.encoding == "avro" else to_json_schema(contract)
-
-
 def parse_schema_fields(schema: Schema) -> tuple[ContractField, ...]:
-    """Return the fields of an Avro or JSON schema. Avro has no name for some formats of timestamps."""
+    """Return the fields of a schema. Avro has no name for some formats of timestamps."""
+    if PROTO_TEXT_KEY in schema:
+        from penstock.ingestion.contracts.protobuf.proto_text import parse_proto_fields
+
+        return parse_proto_fields(schema[PROTO_TEXT_KEY])
     if schema.get("type") == "record":
         return tuple(_parse_avro_field(item) for item in schema["fields"])
+    if schema.get("$defs", {}).keys() >= ENVELOPE_PARTS:
+        return tuple(
+            field for part in ("row", "envelope") for field in parse_schema_fields(schema["$defs"][part])
+        )
     if schema.get("type") == "object":
         required = set(schema.get("required", ()))
         return tuple(
@@ -38,7 +45,8 @@ def parse_schema_fields(schema: Schema) -> tuple[ContractField, ...]:
 
 def refuses_unknown_fields(schema: Schema) -> bool:
     """Return whether a schema refuses fields that it does not declare. An Avro reader ignores them."""
-    return schema.get("additionalProperties") is False
+    row = schema["$defs"]["row"] if schema.get("$defs", {}).keys() >= ENVELOPE_PARTS else schema
+    return row.get("additionalProperties") is False
 
 
 def to_avro_schema(contract: Contract) -> Schema:
@@ -76,11 +84,34 @@ def to_json_schema(contract: Contract) -> Schema:
         "$schema": JSON_SCHEMA_DIALECT,
         "title": contract.topic,
         "description": contract.doc,
+        **_to_object_schema(contract.fields, contract),
+    }
+
+
+def to_envelope_schema(contract: Contract) -> Schema:
+    """Return the JSON Schema of events of changed rows."""
+    envelope = dict(contract.envelope)
+    parts = {
+        "row": [field for field in contract.fields if field.name not in envelope],
+        "envelope": [field for field in contract.fields if field.name in envelope],
+    }
+    row = {"anyOf": [{"$ref": "#/$defs/row"}, {"type": "null"}]}
+    return {
+        "$schema": JSON_SCHEMA_DIALECT,
+        "title": contract.topic,
+        "description": contract.doc,
         "type": "object",
-        "properties": {
-            item.name: {**_to_json_type(item), "description": item.doc} for item in contract.fields
-        },
-        "required": [item.name for item in contract.fields if item.required],
+        "properties": {"before": row, "after": row, "op": {"type": "string", "enum": ["c", "r", "u", "d"]}},
+        "required": ["op"],
+        "$defs": {name: _to_object_schema(fields, contract) for name, fields in parts.items()},
+    }
+
+
+def _to_object_schema(fields: Sequence[ContractField], contract: Contract) -> Schema:
+    return {
+        "type": "object",
+        "properties": {item.name: {**_to_json_type(item), "description": item.doc} for item in fields},
+        "required": [item.name for item in fields if item.required],
         "additionalProperties": contract.unknown_fields != "refuse",
     }
 

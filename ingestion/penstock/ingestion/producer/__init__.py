@@ -15,7 +15,7 @@ from penstock.ingestion.producer.partitioner import (
     Partitioner,
     load_partitioner,
 )
-from penstock.ingestion.producer.record_format import RecordFormat, create_record_format
+from penstock.ingestion.producer.record_serde import RecordSerde, create_record_format
 
 __all__ = [
     "KEY_PARTITIONER",
@@ -28,7 +28,7 @@ __all__ = [
     "NewTopicPolicy",
     "Partitioner",
     "RecordChecker",
-    "RecordFormat",
+    "RecordSerde",
     "SourceBatch",
     "create_record_format",
     "encode_batch",

@@ -22,6 +22,9 @@ class RecordChecker(Protocol):
     def check(self, batch: SourceBatch) -> SourceBatch:
         """Return the batch ready for sending. A batch that has keys is already validated."""
 
+    def is_encoded(self, value: bytes) -> bool:
+        """Return whether a value can be of the topic's format only, and not the plain JSON of a record."""
+
 
 class JsonChecker:
     """Validates JSON values; valid values are passed on byte for byte."""
@@ -54,6 +57,10 @@ class JsonChecker:
                 if problem is not None:
                     invalid[index] = problem
         return batch.with_check_result(keys, invalid)
+
+    def is_encoded(self, _value: bytes) -> bool:
+        """Return false: the topic has plain JSON."""
+        return False
 
     def _judge_again(self, value: bytes, error: Exception) -> tuple[bytes | None, InvalidRecordError | None]:
         """Return the key of a record that could not be decoded at full speed, or its error."""

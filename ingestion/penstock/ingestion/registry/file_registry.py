@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.core.files import atomic_path
-from penstock.ingestion.contracts.schemas import Schema
+from penstock.ingestion.contracts.record_formats.record_format import Schema
 from penstock.ingestion.errors import RegistryError
 from penstock.ingestion.registry.schema_registry import RegisteredSchema
 

@@ -2,6 +2,7 @@
 
 import json
 from base64 import b64encode
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -9,8 +10,9 @@ from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 from penstock.core.secret import Secret
-from penstock.ingestion.contracts.schemas import Schema
+from penstock.ingestion.contracts.record_formats.record_format import Schema
 from penstock.ingestion.errors import RegistryError
+from penstock.ingestion.registry.registry_text import RegistryText, from_registry_text, to_registry_text
 from penstock.ingestion.registry.schema_registry import RegisteredSchema
 
 _CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
@@ -36,8 +38,8 @@ class HttpRegistry:
 
     def register(self, subject: str, schema: Schema) -> RegisteredSchema:
         """Add a version, or return the existing version with this schema."""
-        schema_type = "AVRO" if schema.get("type") == "record" else "JSON"
-        body = {"schema": json.dumps(schema), "schemaType": schema_type}
+        text = to_registry_text(schema)
+        body = {"schema": text.text, "schemaType": text.schema_type}
         self._send_request(f"subjects/{quote(subject, safe='')}/versions", body)
         reply = self._send_request(f"subjects/{quote(subject, safe='')}", body)
         return RegisteredSchema(subject, reply["version"], reply["id"], schema)
@@ -50,16 +52,14 @@ class HttpRegistry:
     def find_schema(self, schema_id: int) -> Schema | None:
         """Return the schema with this id, or None."""
         reply = self._send_request(f"schemas/ids/{schema_id}")
-        parsed: Schema | None = None if reply is None else json.loads(reply["schema"])
-        return parsed
+        return None if reply is None else _parse_reply(reply)
 
     def _read_version(self, subject: str, path: str, number: int) -> RegisteredSchema:
         """Return one version. Versions never change, so each is requested once."""
         if (subject, number) not in self._version_cache:
             reply = self._send_request(f"{path}/{number}")
-            schema = json.loads(reply["schema"])
             self._version_cache[subject, number] = RegisteredSchema(
-                subject, reply["version"], reply["id"], schema
+                subject, reply["version"], reply["id"], _parse_reply(reply)
             )
         return self._version_cache[subject, number]
 
@@ -90,3 +90,8 @@ class HttpRegistry:
         return RegistryError(
             f"The request for {path} to the schema registry at {self._url} failed: {reason}. Check that it is up."
         )
+
+
+def _parse_reply(reply: Mapping[str, Any]) -> Schema:
+    """Return the schema of a reply, which names its type unless it is Avro."""
+    return from_registry_text(RegistryText(reply["schema"], reply.get("schemaType", "AVRO")))

@@ -1,14 +1,15 @@
 """The schema registry protocol, and registration of contracts."""
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from penstock.ingestion.contracts import Contract
 from penstock.ingestion.contracts.compatibility import find_violations
+from penstock.ingestion.contracts.record_formats.format_discovery import find_record_format
+from penstock.ingestion.contracts.record_formats.record_format import Schema
 from penstock.ingestion.contracts.schemas import (
-    Schema,
     parse_schema_fields,
     refuses_unknown_fields,
-    to_schema,
 )
 from penstock.ingestion.errors import IncompatibleChangeError
 
@@ -48,7 +49,8 @@ def topic_subject(topic: str) -> str:
 def register_contract(registry: SchemaRegistry, contract: Contract) -> RegisteredSchema:
     """Register the schema of a contract after checking it against every earlier version."""
     check_registration(registry, contract)
-    return registry.register(contract_subject(contract), to_schema(contract))
+    subject = contract_subject(contract)
+    return registry.register(subject, _to_schema(contract, registry.list_versions(subject)))
 
 
 def check_registration(registry: SchemaRegistry, contract: Contract) -> int | None:
@@ -57,14 +59,16 @@ def check_registration(registry: SchemaRegistry, contract: Contract) -> int | No
     Raises IncompatibleChangeError if the contract is incompatible with any earlier version, not only the last one:
     the topic still contains records of the first version.
     """
-    subject, schema = contract_subject(contract), to_schema(contract)
+    subject = contract_subject(contract)
     versions = registry.list_versions(subject)
+    schema = _to_schema(contract, versions)
+    value_form = find_record_format(contract.encoding).value_form
     for version in versions:
         incompatibilities = find_violations(
             parse_schema_fields(version.schema),
             parse_schema_fields(schema),
             contract.compatibility,
-            contract.encoding,
+            value_form,
             old_refuses_unknown=refuses_unknown_fields(version.schema),
             new_refuses_unknown=refuses_unknown_fields(schema),
         )
@@ -76,3 +80,8 @@ def check_registration(registry: SchemaRegistry, contract: Contract) -> int | No
             )
     is_registered = any(version.schema == schema for version in versions)
     return None if is_registered else max((version.version for version in versions), default=0) + 1
+
+
+def _to_schema(contract: Contract, versions: Sequence[RegisteredSchema]) -> Schema:
+    record_format = find_record_format(contract.encoding)
+    return record_format.to_schema(contract, [version.schema for version in versions])

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from penstock.ingestion.contracts.contract import ContractField
-from penstock.ingestion.contracts.readable_schemas import find_readable_fields
-from penstock.ingestion.contracts.schemas import Schema
+from penstock.ingestion.contracts.record_formats.format_discovery import find_record_format
+from penstock.ingestion.contracts.record_formats.record_format import Schema
 from penstock.ingestion.errors import RegistryError
 from penstock.ingestion.registry.schema_registry import SchemaRegistry, topic_subject
 
@@ -29,8 +29,10 @@ class WriterSchemaCache:
         self._registry: SchemaRegistry | None = None
         self._schemas_by_topic: dict[str, dict[int, Schema]] = {}
 
-    def find_readable(self, topic: str, reader_fields: Sequence[ContractField]) -> ReadableSchemas:
-        """Return the schemas of a topic that a reader with these fields can read."""
+    def find_readable(
+        self, topic: str, reader_fields: Sequence[ContractField], encoding: str
+    ) -> ReadableSchemas:
+        """Return the schemas of a topic that a reader of records in this encoding with these fields can read."""
         registry_error = ""
         try:
             self._schemas_by_topic[topic] = self._fetch_schemas(topic)
@@ -39,10 +41,11 @@ class WriterSchemaCache:
                 raise
             registry_error = str(error)
         topic_schemas = self._schemas_by_topic[topic].items()
+        record_format = find_record_format(encoding)
         readable_schemas = {
             schema_id: schema
             for schema_id, schema in topic_schemas
-            if find_readable_fields(schema, topic, reader_fields) is not None
+            if record_format.find_readable_fields(schema, topic, reader_fields) is not None
         }
         return ReadableSchemas(readable_schemas, registry_error)
 

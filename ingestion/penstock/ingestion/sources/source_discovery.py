@@ -10,7 +10,7 @@ from penstock.core.errors import UnknownKindError
 from penstock.core.kind_registry import KindRegistry
 from penstock.ingestion.contracts import Contract
 from penstock.ingestion.errors import SourceOptionsError
-from penstock.ingestion.producer.record_format import RecordFormat
+from penstock.ingestion.producer.record_serde import RecordSerde
 from penstock.ingestion.sources.source import RecordSource
 from penstock.ingestion.sources.source_kind import SourceContext, SourceKind, SourceOption
 
@@ -67,7 +67,7 @@ def list_source_options() -> tuple[SourceOption, ...]:
 def open_source(
     name: str,
     contract: Contract,
-    record_format: RecordFormat,
+    record_format: RecordSerde,
     clock: Clock,
     options: Mapping[str, Any] | None = None,
     index_path: Path | None = None,

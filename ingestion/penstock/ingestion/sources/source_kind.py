@@ -12,7 +12,7 @@ from penstock.core.duration import parse_duration_ms
 from penstock.core.errors import DurationError
 from penstock.ingestion.contracts import Contract
 from penstock.ingestion.errors import SourceOptionsError
-from penstock.ingestion.producer.record_format import RecordFormat
+from penstock.ingestion.producer.record_serde import RecordSerde
 from penstock.ingestion.sources.row_reader import RowReader
 from penstock.ingestion.sources.source import RecordSource
 
@@ -74,7 +74,7 @@ class SourceContext:
     """
 
     contract: Contract
-    record_format: RecordFormat
+    record_format: RecordSerde
     clock: Clock
     options: Mapping[str, Any] = field(default_factory=dict)
     index_path: Path | None = None

@@ -27,8 +27,8 @@ from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.aggregate.part_execution import SparkPartExecutor
 from penstock.engine.spark.batch_input import SparkBatchInput
 from penstock.engine.spark.bounded_sources import BoundedSource
-from penstock.engine.spark.parse.avro import load_writer_schemas
 from penstock.engine.spark.parse.suspects import JudgeMode
+from penstock.engine.spark.parse.writer_schemas import load_writer_schemas
 from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
 from penstock.engine.tables.lookup_tables import LookupTables

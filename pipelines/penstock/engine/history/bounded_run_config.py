@@ -5,7 +5,7 @@ from pathlib import Path
 
 from penstock.engine.batch.excluded_records import ResentFinder, find_no_resent
 from penstock.engine.host_settings import STANDALONE_SETTINGS, HostSettings
-from penstock.engine.spark.parse.avro import SchemaLookup, refuse_without_registry
+from penstock.engine.spark.parse.writer_schemas import SchemaLookup, refuse_without_registry
 from penstock.engine.storage import StoragePath
 
 

@@ -30,8 +30,12 @@ from penstock.engine.operators.stateful.side_outputs import select_output_panes
 from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.spark.multi_batch_input import BatchRanges, MultiBatchInput
-from penstock.engine.spark.parse.avro import SchemaLookup, load_writer_schemas, refuse_without_registry
 from penstock.engine.spark.parse.suspects import judge_always
+from penstock.engine.spark.parse.writer_schemas import (
+    SchemaLookup,
+    load_writer_schemas,
+    refuse_without_registry,
+)
 from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
 from penstock.engine.storage import StoragePath
 from penstock.engine.tables.lookup_tables import LookupTables

@@ -56,6 +56,8 @@ def contract_version(plan_source: sources.PlanSource) -> str:
     rules: tuple[object, ...] = (plan_source.columns, plan_source.event_time, quarantine_checks)
     if plan_source.unknown_fields != "ignore":
         rules = (*rules, plan_source.unknown_fields)
+    if isinstance(plan_source.origin, sources.TopicOrigin) and plan_source.origin.deletes is not None:
+        rules = (*rules, plan_source.origin.deletes, plan_source.origin.envelope)
     return fingerprint(rules)[:12]
 
 

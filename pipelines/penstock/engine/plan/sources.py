@@ -11,10 +11,9 @@ from penstock.engine.definition.argument_checks import (
     require_positive,
 )
 from penstock.engine.definition.stored_fields import OMITTED_AT_DEFAULT
-from penstock.ingestion.contracts.contract_modes import UnknownFieldPolicy
+from penstock.ingestion.contracts.contract_modes import DeletePolicy, EnvelopeFields, UnknownFieldPolicy
 
 FileFormat: TypeAlias = Literal["json", "parquet", "delta", "csv", "text"]
-TopicEncoding: TypeAlias = Literal["json", "avro"]
 FutureSkewPolicy: TypeAlias = Literal["quarantine", "accept"]
 SkewOrigin: TypeAlias = Literal["read", "contract", "setting", "panes", "unset"]
 """Where a max future skew comes from: an option of `read`, the contract, the setting, panes, or nowhere yet.
@@ -45,14 +44,19 @@ class Column:
 
 @dataclass(frozen=True)
 class TopicOrigin:
-    """A Kafka topic with values in JSON, or in Avro in the wire format of a schema registry."""
+    """A Kafka topic with the format of its records.
+
+    `deletes` says what happens to events of deleted rows, and `envelope` which fields are parts of the envelope.
+    """
 
     topic: str
-    encoding: TopicEncoding = field(default="json", metadata=OMITTED_AT_DEFAULT)
+    encoding: str = field(default="json", metadata=OMITTED_AT_DEFAULT)
+    deletes: DeletePolicy | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    envelope: EnvelopeFields = field(default=(), metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
         require_name(self.topic, "read")
-        require_one_of(self.encoding, get_args(TopicEncoding), "read.encoding")
+        require_name(self.encoding, "read.encoding")
 
 
 @dataclass(frozen=True)
@@ -165,6 +169,11 @@ class PlanSource:
     """How records without a value are read. Without it they are quarantined."""
     unknown_fields: UnknownFieldPolicy = field(default="ignore", metadata=OMITTED_AT_DEFAULT)
     """What happens to fields that are not columns; if they are kept, there is a column for them."""
+
+    @property
+    def encoding(self) -> str:
+        """The format of the records: that of the topic, or JSON for files."""
+        return self.origin.encoding if isinstance(self.origin, TopicOrigin) else "json"
 
     @property
     def record_columns(self) -> tuple[Column, ...]:

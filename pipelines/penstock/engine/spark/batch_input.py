@@ -21,7 +21,6 @@ from penstock.engine.spark.aggregate.event_times import has_clock_rules
 from penstock.engine.spark.aggregate.part_execution import PersistedPartials
 from penstock.engine.spark.all_stage_partials import fetch_all_partials, load_once, persist_all_partials
 from penstock.engine.spark.batch_records import BatchRecords
-from penstock.engine.spark.parse.avro import refuse_unknown_schemas
 from penstock.engine.spark.parse.row_checks import (
     assign_check_bits,
     count_broken_checks,
@@ -30,6 +29,7 @@ from penstock.engine.spark.parse.row_checks import (
     read_observed_breaks,
     select_quarantining,
 )
+from penstock.engine.spark.parse.writer_schemas import refuse_unknown_schemas
 from penstock.engine.spark.poison_records import translate_sum_overflow, user_error_text
 from penstock.engine.spark.single_records import fetch_invalid_records, fetch_late_records, fetch_record_ids
 from penstock.engine.spark.stage_partials import (

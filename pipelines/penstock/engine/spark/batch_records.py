@@ -10,11 +10,12 @@ from penstock.engine.batch.excluded_records import ExcludedRecord
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.spark.aggregate.event_times import judge_event_times
-from penstock.engine.spark.parse.avro import WriterSchemas, refuse_unknown_schemas
 from penstock.engine.spark.parse.dedup_ids import mark_duplicates
 from penstock.engine.spark.parse.input_columns import Sources
+from penstock.engine.spark.parse.record_parser import WriterSchemas
 from penstock.engine.spark.parse.records import parse_records
 from penstock.engine.spark.parse.suspects import JudgeMode
+from penstock.engine.spark.parse.writer_schemas import refuse_unknown_schemas
 from penstock.engine.spark.plan_cache import AnalyzedPlanCache
 from penstock.engine.spark.poison_records import invalidate_excluded
 from penstock.engine.spark.transform.lookup_join import LookupRows, give_no_rows

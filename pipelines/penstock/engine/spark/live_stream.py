@@ -35,8 +35,8 @@ from penstock.engine.spark.epoch_checkpoint import claim_checkpoint
 from penstock.engine.spark.kafka.checkpoint_offsets import read_batch_ranges
 from penstock.engine.spark.kafka.topic_identity import TopicIdentity
 from penstock.engine.spark.kafka.topic_stream import open_topic_stream
-from penstock.engine.spark.parse.avro import load_writer_schemas
 from penstock.engine.spark.parse.suspects import JudgeMode
+from penstock.engine.spark.parse.writer_schemas import load_writer_schemas
 from penstock.engine.spark.plan_cache import AnalyzedPlanCache
 from penstock.engine.spark.session import is_session_alive
 from penstock.engine.spark.stream_config import StreamConfig

@@ -14,6 +14,7 @@ from penstock.engine.state.hash_parts import PART_COUNT
 from penstock.engine.tables.table_paths import list_owned_paths, list_quarantine_paths
 from penstock.engine.windows.join_window import JoinWindow
 from penstock.engine.windows.window import Window
+from penstock.ingestion.contracts.record_formats.format_discovery import find_record_format
 
 EXECUTOR_TIER = "executors"
 DRIVER_TIER = "driver"
@@ -57,7 +58,7 @@ def describe_read(source: PlanSource, parallelism: Parallelism) -> PhysicalOpera
     match source.origin:
         case TopicOrigin(topic, encoding):
             tasks = parallelism.topic_partitions.get(topic, 1)
-            if encoding == "avro":
+            if find_record_format(encoding).has_writer_schemas:
                 parse_text = f"{parse_text}, with writer schemas from the registry"
             return PhysicalOperator(
                 f"read {topic}", EXECUTOR_TIER, tasks, f"a task for each partition; {parse_text}"

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from penstock.engine.batch.batch_input import LATE_RECORD_SCHEMA, UnprovenRecordsError
+from penstock.engine.batch.batch_input import FATE_QUARANTINED, LATE_RECORD_SCHEMA, UnprovenRecordsError
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.record_schemas import QUARANTINED_RECORD_SCHEMA
 from penstock.engine.dedup.duplicates import RECORD_IDS_SCHEMA
@@ -13,8 +13,8 @@ from penstock.engine.spark.aggregate.constant_columns import fetch_rows
 from penstock.engine.spark.aggregate.partials import assign_windows
 from penstock.engine.spark.batch_records import BatchRecords
 from penstock.engine.spark.parse.dedup_ids import compute_record_ids
-from penstock.engine.spark.parse.input_columns import Sources, select_input
-from penstock.engine.spark.parse.suspects import UNPROVEN, collect_rules, judge_value
+from penstock.engine.spark.parse.input_columns import select_input
+from penstock.engine.spark.parse.suspects import UNPROVEN, RulesByTopic, collect_rules, judge_value
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def fetch_invalid_records(batch: BatchRecords) -> pa.Table:
     """Fetch the invalid records as they are in the topic; raise UnprovenRecordsError if one is valid."""
-    invalid_rows = batch.load(with_bytes=True).where("_invalid IS NOT NULL")
+    invalid_rows = batch.load(with_bytes=True).where(f"_fate = '{FATE_QUARANTINED}'")
     quarantine_rows = invalid_rows.selectExpr(
         "_topic AS topic",
         "_partition AS partition",
@@ -32,15 +32,15 @@ def fetch_invalid_records(batch: BatchRecords) -> pa.Table:
         "_value AS value",
         "_invalid AS reason",
     )
-    return _judge_unproven(_fetch_by_address(quarantine_rows, QUARANTINED_RECORD_SCHEMA), batch.sources)
+    invalid_records = _fetch_by_address(quarantine_rows, QUARANTINED_RECORD_SCHEMA)
+    return _judge_unproven(invalid_records, collect_rules(batch.sources, batch.writer_schemas))
 
 
-def _judge_unproven(invalid_records: pa.Table, sources: Sources) -> pa.Table:
+def _judge_unproven(invalid_records: pa.Table, rules_by_topic: RulesByTopic) -> pa.Table:
     """Return the records with the reasons that the judge gives."""
     reasons = invalid_records.column("reason").to_pylist()
     if UNPROVEN not in reasons:
         return invalid_records
-    rules_by_topic = collect_rules(sources)
     topics, values = (invalid_records.column(name).to_pylist() for name in ("topic", "value"))
     for index, reason in enumerate(reasons):
         if reason == UNPROVEN:

@@ -10,7 +10,7 @@ from penstock.ingestion.contracts import list_contract_names, load_contract
 from penstock.ingestion.errors import SourceOptionsError
 from penstock.ingestion.feed import Feed
 from penstock.ingestion.producer import KEY_PARTITIONER
-from penstock.ingestion.producer.record_format import create_record_format
+from penstock.ingestion.producer.record_serde import create_record_format
 from penstock.ingestion.sources.source_discovery import find_source_kind, open_source
 from penstock.platform.services.schema_registry import open_schema_registry
 from penstock.platform.settings import Settings

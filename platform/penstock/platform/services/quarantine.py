@@ -12,7 +12,7 @@ from penstock.ingestion.consumers.topic_contents import read_topic
 from penstock.ingestion.contracts import Contract, dead_letter_topic, list_contract_names, load_contract
 from penstock.ingestion.errors import IngestionError
 from penstock.ingestion.feed import Feed, FeedSummary
-from penstock.ingestion.producer.record_format import create_reading_checker, create_record_format
+from penstock.ingestion.producer.record_serde import create_reading_checker, create_record_format
 from penstock.platform.errors import UnknownTopicError
 from penstock.platform.services.schema_registry import open_schema_registry
 from penstock.platform.services.stream_catalog import load_valid_plans
@@ -158,9 +158,8 @@ class TopicQuarantine:
         try:
             checker = create_reading_checker(self.contract, open_schema_registry(self._settings))
         except IngestionError:
-            return {}  # without its registry, Avro cannot be read
-        is_encoded = self.contract.encoding == "avro"
-        return {record.position: explain_record(record, checker, is_encoded=is_encoded) for record in records}
+            return {}  # without its registry, a value cannot be read
+        return {record.position: explain_record(record, checker) for record in records}
 
     def judge_replay(
         self, records: Sequence[QuarantinedRecord], repaired_values: Mapping[RecordPosition, bytes]

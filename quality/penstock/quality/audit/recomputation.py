@@ -23,7 +23,7 @@ from penstock.engine.sinks.latest_values import LatestValues
 from penstock.engine.sinks.pane_log import PaneLog
 from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.spark.bounded_sources.union_source import UnionSource
-from penstock.engine.spark.parse.avro import SchemaLookup, refuse_without_registry
+from penstock.engine.spark.parse.writer_schemas import SchemaLookup, refuse_without_registry
 from penstock.engine.storage import StoragePath
 from penstock.engine.triggers.after_watermark import AfterWatermark
 from penstock.engine.triggers.default import Default

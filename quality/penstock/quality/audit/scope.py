@@ -21,7 +21,7 @@ from penstock.engine.plan.codec import fingerprint
 from penstock.engine.plan.columns import WINDOW_BOUND_COLUMNS
 from penstock.engine.plan.sinks import PaneContent
 from penstock.engine.plan.stages import Plan, Stage
-from penstock.engine.spark.parse.avro import SchemaLookup, refuse_without_registry
+from penstock.engine.spark.parse.writer_schemas import SchemaLookup, refuse_without_registry
 from penstock.engine.storage import StoragePath
 from penstock.engine.tables.table_paths import (
     late_records_path,

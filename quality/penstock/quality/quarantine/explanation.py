@@ -4,19 +4,16 @@ from penstock.ingestion.errors import IngestionError
 from penstock.ingestion.producer import RecordChecker, SourceBatch
 from penstock.quality.quarantine.quarantined_records import QuarantinedRecord
 
-AVRO_FIRST_BYTE = b"\0"
 
-
-def explain_record(record: QuarantinedRecord, checker: RecordChecker, *, is_encoded: bool) -> str:
+def explain_record(record: QuarantinedRecord, checker: RecordChecker) -> str:
     """Return what the current contract expects and what it found, or an empty text if it finds nothing wrong.
 
     If its reason is not the one under which the record was quarantined, the text starts with the reason.
-    `is_encoded` says that values have the encoding of the topic.
     """
     if record.value is None:
         return ""
-    if record.position.is_dead_letter and not record.value.startswith(AVRO_FIRST_BYTE):
-        is_encoded = False  # the producer was to encode it
+    # A dead letter may be JSON that the producer was to encode.
+    is_encoded = not record.position.is_dead_letter or checker.is_encoded(record.value)
     try:
         error = checker.check(SourceBatch([record.value], is_encoded=is_encoded)).invalid.get(0)
     except IngestionError:

@@ -18,7 +18,7 @@ from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.host_settings import STANDALONE_SETTINGS
 from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.live_stream import LiveStream
-from penstock.engine.spark.parse.avro import SchemaLookup, refuse_without_registry
+from penstock.engine.spark.parse.writer_schemas import SchemaLookup, refuse_without_registry
 from penstock.engine.spark.stream_config import StreamConfig
 from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import open_delta_table

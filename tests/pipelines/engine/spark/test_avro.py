@@ -19,8 +19,8 @@ from penstock.engine.history.bounded_run import run_bounded
 from penstock.engine.history.bounded_run_config import BoundedRunConfig
 from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource
-from penstock.engine.spark.parse.avro import load_writer_schemas, refuse_unknown_schemas
 from penstock.engine.spark.parse.records import KAFKA_SOURCE_DDL, parse_records
+from penstock.engine.spark.parse.writer_schemas import load_writer_schemas, refuse_unknown_schemas
 from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.contracts import Contract, ContractField
 from penstock.ingestion.contracts.avro_codec import AvroCodec

@@ -4,7 +4,7 @@ import json
 import math
 import random
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 import numpy as np
@@ -16,13 +16,22 @@ from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.plan.sources import PlanSource
 from penstock.engine.spark.batch_input import SparkBatchInput
+from penstock.engine.spark.parse.record_parser import IGNORED, WriterSchemas
 from penstock.engine.spark.parse.records import KAFKA_SOURCE_DDL, parse_records
 from penstock.engine.spark.parse.suspects import UNPROVEN
 from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
 from penstock.ingestion.contracts import Contract, ContractField, json_codec
-from penstock.ingestion.contracts.contract_modes import UNKNOWN_FIELDS_COLUMN, UnknownFieldPolicy
-from penstock.ingestion.errors import InvalidRecordError
+from penstock.ingestion.contracts.contract_modes import (
+    UNKNOWN_FIELDS_COLUMN,
+    DeletePolicy,
+    UnknownFieldPolicy,
+)
+from penstock.ingestion.contracts.record_formats.format_discovery import find_record_format
+from penstock.ingestion.contracts.record_formats.record_format import Schema
+from penstock.ingestion.contracts.record_rules import to_record_rules
+from penstock.ingestion.errors import IgnoredRecordError, InvalidRecordError
 from penstock.ingestion.producer import SourceBatch, create_record_format
+from penstock.ingestion.registry import ReadableSchemas
 from penstock.stream import fixed, read, sum_
 from penstock.stream.input_specs import TopicInput
 
@@ -33,11 +42,17 @@ pytestmark = pytest.mark.spark
 
 RECORDS_PER_CONTRACT = 600
 POLICIES: tuple[UnknownFieldPolicy, ...] = ("ignore", "ignore", "ignore", "keep", "refuse")
+ENCODINGS = ("json_schema", "debezium", "protobuf")
 TYPES = (
     *("string", "string", "int", "long", "double", "float", "boolean", "timestamp", "timestamp(iso8601)"),
     *("array<string>", "array<double>", "array<array<int>>", "map<string, string>"),
     "struct<a: string, b?: double>",
 )
+ENVELOPE_FIELDS = (
+    ContractField("operation", "string", ""),
+    ContractField("read_at", "long", "", required=False),
+)
+ENVELOPE = (("operation", "op"), ("read_at", "source.ts_ms"))
 VALID_TEXTS: Mapping[str, tuple[str, ...]] = {
     "string": (
         *('"a word"', '"é"', '""', '"12"', '"-7.5"', '"1e3"', '"true"', '"null"', '"NaN"', '" 12 "', '"[1]"'),
@@ -161,8 +176,11 @@ KNOWN_PAIRS = (
 def test_the_stream_judges_as_the_producer(spark: "SparkSession"):
     rng = random.Random(17)
     contracts = [make_contract(rng, number) for number in range(10)]
+    contracts += [make_contract(rng, number, encoding) for number, encoding in enumerate(ENCODINGS, start=10)]
     records = {
-        contract.topic: [make_record(rng, contract) for _ in range(RECORDS_PER_CONTRACT)]
+        contract.topic: [
+            wrap_record(rng, contract, make_record(rng, contract)) for _ in range(RECORDS_PER_CONTRACT)
+        ]
         for contract in contracts
     }
     pairs = make_pairs_contract()
@@ -174,7 +192,8 @@ def test_the_stream_judges_as_the_producer(spark: "SparkSession"):
         for offset, value in enumerate(records[contract.topic])
     }
     sources = [TopicInput(contract).to_source(None) for contract in contracts]
-    found = parse_in_spark(spark, sources, records, with_judge=True)
+    schemas = {contract.topic: ReadableSchemas(find_schema_of(contract)) for contract in contracts}
+    found = parse_in_spark(spark, sources, records, schemas, with_judge=True)
     wrong = {
         (key, records[key[0]][key[1]][:200]): (expected[key], found[key])
         for key in expected
@@ -183,7 +202,7 @@ def test_the_stream_judges_as_the_producer(spark: "SparkSession"):
     assert not wrong
     assert not any(is_same(UNPROVEN, verdict) for verdict in found.values())
 
-    without_python = parse_in_spark(spark, sources, records, with_judge=False)
+    without_python = parse_in_spark(spark, sources, records, schemas, with_judge=False)
     proven = [key for key, verdict in without_python.items() if verdict != UNPROVEN]
     assert all(is_same(expected[key], without_python[key]) for key in proven)
     valid_count = sum(not isinstance(verdict, str) for verdict in expected.values())
@@ -250,7 +269,7 @@ def make_pairs_contract() -> Contract:
     return Contract("pairs", "", fields, event_time="t")
 
 
-def make_contract(rng: random.Random, number: int) -> Contract:
+def make_contract(rng: random.Random, number: int, encoding: str = "json") -> Contract:
     """Return a contract whose fields have names of their own, so that one job reads all topics."""
     types = [rng.choice(TYPES) for _ in range(rng.randint(1, 6))]
     fields = [
@@ -261,10 +280,69 @@ def make_contract(rng: random.Random, number: int) -> Contract:
     return Contract(
         f"topic{number}",
         "",
-        (*fields, event_time),
+        (*fields, event_time, *(ENVELOPE_FIELDS if encoding == "debezium" else ())),
         event_time=event_time.name,
-        unknown_fields=rng.choice(POLICIES),
+        encoding=encoding,
+        deletes=rng.choice(get_args(DeletePolicy)) if encoding == "debezium" else None,
+        envelope=ENVELOPE if encoding == "debezium" else (),
+        unknown_fields=rng.choice(
+            POLICIES if find_record_format(encoding).keeps_unknown_fields else ("ignore",)
+        ),
     )
+
+
+def wrap_record(rng: random.Random, contract: Contract, value: bytes) -> bytes:
+    """Return the JSON of a record in the format of its topic, sometimes damaged."""
+    if contract.encoding == "json":
+        return value
+    if contract.encoding == "debezium":
+        return wrap_row(rng, value)
+    if contract.encoding == "protobuf":
+        value = encode_message(rng, contract, value)
+    header = b"\0\0\0\0\1" if rng.random() < 0.95 else rng.choice((b"", b"\0", b"\0\0\0\0\2", b"\1\0\0\0\1"))
+    return header + value
+
+
+def encode_message(rng: random.Random, contract: Contract, value: bytes) -> bytes:
+    """Return the message of a valid record, sometimes damaged, without its header."""
+    schemas = find_schema_of(contract)
+    codec = find_record_format("protobuf").create_codec(contract, 1, schemas.get)
+    try:
+        encoded = codec.encode(json_codec(contract).decode(value))[5:]
+    except InvalidRecordError:
+        return value  # JSON is damaged Protobuf
+    match rng.randrange(8):
+        case 0:
+            position = rng.randrange(len(encoded))
+            return encoded[:position] + bytes([rng.randrange(256)]) + encoded[position + 1 :]
+        case 1:
+            return encoded[: rng.randrange(len(encoded))]
+        case _:
+            return encoded
+
+
+def wrap_row(rng: random.Random, row: bytes) -> bytes:
+    """Return an event of Debezium, sometimes with a `schema` part, sometimes of no changed row."""
+    operation = rng.choice((*[b'"c"'] * 12, b'"r"', b'"u"', b'"d"', b'"t"', b"1"))
+    before, after = (row, b"null") if operation == b'"d"' else (b"null", row)
+    envelope = b'{"before":%b,"after":%b,"source":{"ts_ms":7,"db":"shop"},"op":%b,"ts_ms":8}' % (
+        before,
+        after,
+        operation,
+    )
+    match rng.randrange(20):
+        case 0:
+            return row
+        case 1:
+            return rng.choice((b'{"schema":null,"payload":null}', b'{"op":"c"}', b'{"payload":[]}'))
+        case 2 | 3 | 4:
+            return b'{"schema":{"type":"struct"},"payload":%b}' % envelope
+        case _:
+            return envelope
+
+
+def find_schema_of(contract: Contract) -> Mapping[int, Schema]:
+    return {1: find_record_format(contract.encoding).to_schema(contract)}
 
 
 def make_record(rng: random.Random, contract: Contract) -> bytes:
@@ -301,12 +379,16 @@ def make_record(rng: random.Random, contract: Contract) -> bytes:
 
 
 def judge_in_python(contract: Contract, value: bytes) -> str | dict[str, Any]:
-    judge = json_codec(contract).judge
+    judge, schemas = json_codec(contract).judge, find_schema_of(contract)
+    record_format = find_record_format(contract.encoding)
     try:
-        record = judge.decode(value)
-        canonical = json.loads(judge.to_canonical_json(value))
+        record = record_format.create_codec(contract, 1, schemas.get).decode(value)
+        json_value = record_format.open_reader(to_record_rules(contract), schemas.get)(value)
+        canonical = json.loads(judge.to_canonical_json(json_value))
     except InvalidRecordError as error:
         return error.reason
+    except IgnoredRecordError:
+        return IGNORED
     stored = {field.name: to_stored(field, getattr(record, field.name)) for field in contract.fields}
     if contract.unknown_fields == "keep":
         stored[UNKNOWN_FIELDS_COLUMN] = canonical.get(UNKNOWN_FIELDS_COLUMN)
@@ -336,7 +418,12 @@ def read_special_numbers(value: Any) -> Any:
 
 
 def parse_in_spark(
-    spark: "SparkSession", sources: list[PlanSource], records: Mapping[str, list[bytes]], *, with_judge: bool
+    spark: "SparkSession",
+    sources: list[PlanSource],
+    records: Mapping[str, list[bytes]],
+    schemas: WriterSchemas,
+    *,
+    with_judge: bool,
 ) -> dict[tuple[str, int], str | dict[str, Any]]:
     rows = [
         (None, bytearray(value), topic, 0, offset, None)
@@ -347,7 +434,7 @@ def parse_in_spark(
     names = {source.name: [column.name for column in source.record_columns] for source in sources}
     return {
         (row["_topic"], row["_offset"]): row["_invalid"] or read_fields(row, names[row["_topic"]])
-        for row in parse_records(raw, sources, with_judge=with_judge).collect()
+        for row in parse_records(raw, sources, schemas, with_judge=with_judge).collect()
     }
 
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Self
 
-from penstock.ingestion.contracts.contract_modes import RecordEncoding
+from penstock.ingestion.contracts.contract_modes import ValueForm
 from penstock.ingestion.contracts.field_types.field_type import FieldType, JsonSchema, OdcsProperty, ParseType
 from penstock.ingestion.contracts.field_types.json_cells import parse_json_cell
+from penstock.ingestion.contracts.protobuf.proto_shape import ProtoRepeated, ProtoShape
 from penstock.ingestion.errors import ContractError
 
 if TYPE_CHECKING:
@@ -159,6 +160,11 @@ class ArrayType(FieldType):
         return f"exists({column}, {item} -> {item_sql})" if item_sql else None
 
     @property
+    def proto_shape(self) -> ProtoShape:
+        """A repeated field."""
+        return ProtoRepeated(self.item_type.proto_shape)
+
+    @property
     def json_schema(self) -> JsonSchema:
         """A JSON array."""
         return {"type": "array", "items": self.item_type.json_schema}
@@ -178,9 +184,9 @@ class ArrayType(FieldType):
         """Return the array of the items."""
         return cls(parse(keys["items"])) if keys.get("logicalType") == "array" and "items" in keys else None
 
-    def can_read(self, writer: FieldType, encoding: RecordEncoding) -> bool:
+    def can_read(self, writer: FieldType, value_form: ValueForm) -> bool:
         """Return whether the items of the writer can be read."""
-        return isinstance(writer, ArrayType) and self.item_type.can_read(writer.item_type, encoding)
+        return isinstance(writer, ArrayType) and self.item_type.can_read(writer.item_type, value_form)
 
     @property
     def depth(self) -> int:

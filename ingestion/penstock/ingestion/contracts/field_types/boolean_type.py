@@ -15,6 +15,7 @@ class BooleanType(PlainType):
     """True or false."""
 
     keyword = "boolean"
+    proto_name = "bool"
     spark_name = "BOOLEAN"
     avro_name = "boolean"
     json_name = "boolean"

@@ -16,6 +16,7 @@ class BytesType(PlainType):
     """Bytes of any length. JSON has them as text in Base64, with padding."""
 
     keyword = "bytes"
+    proto_name = "bytes"
     spark_name = "BINARY"
     avro_name = "bytes"
     json_name = "string"

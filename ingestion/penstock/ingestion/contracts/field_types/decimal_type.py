@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any, Self
 
-from penstock.ingestion.contracts.contract_modes import RecordEncoding
+from penstock.ingestion.contracts.contract_modes import ValueForm
 from penstock.ingestion.contracts.field_types.field_type import FieldType, JsonSchema, OdcsProperty, ParseType
 from penstock.ingestion.errors import ContractError
 
@@ -164,9 +164,9 @@ class DecimalType(FieldType):
         """A number whose digits the physical type has."""
         return {"logicalType": "number", "physicalType": str(self)}
 
-    def can_read(self, writer: FieldType, encoding: RecordEncoding) -> bool:
+    def can_read(self, writer: FieldType, value_form: ValueForm) -> bool:
         """Return whether all digits of the writer fit; Avro does not convert between scales."""
-        if self == writer or encoding == "avro":
+        if self == writer or value_form == "avro":
             return self == writer
         digits_before_point = self.precision - self.scale
         if isinstance(writer, DecimalType):

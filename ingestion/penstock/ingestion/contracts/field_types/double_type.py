@@ -12,6 +12,7 @@ class DoubleType(FloatingType):
     """A floating-point number of 64 bits."""
 
     keyword = "double"
+    proto_name = "double"
     spark_name = "DOUBLE"
     avro_name = "double"
     reads_plain_json = True

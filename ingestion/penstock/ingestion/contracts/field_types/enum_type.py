@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from penstock.core.names import suggest_name
-from penstock.ingestion.contracts.contract_modes import RecordEncoding
+from penstock.ingestion.contracts.contract_modes import ValueForm
 from penstock.ingestion.contracts.field_types.field_type import FieldType, JsonSchema, OdcsProperty, ParseType
 from penstock.ingestion.errors import ContractError
 
@@ -119,6 +119,6 @@ class EnumType(FieldType):
             raise ContractError(f"Type enum cannot have these symbols: {list(symbols)}.")
         return parsed
 
-    def can_read(self, writer: FieldType, _encoding: RecordEncoding) -> bool:
+    def can_read(self, writer: FieldType, _value_form: ValueForm) -> bool:
         """Return whether it has all symbols of the writer."""
         return isinstance(writer, EnumType) and set(writer.symbols) <= set(self.symbols)

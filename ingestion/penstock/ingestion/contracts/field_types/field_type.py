@@ -4,7 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from penstock.ingestion.contracts.contract_modes import RecordEncoding
+from penstock.ingestion.contracts.contract_modes import ValueForm
+from penstock.ingestion.contracts.protobuf.proto_shape import ProtoScalar, ProtoShape
 
 if TYPE_CHECKING:
     from penstock.ingestion.contracts.avro_columns import AvroColumnScan, RowIndexes
@@ -192,6 +193,13 @@ class FieldType(ABC):
         """Return SQL that is true if what `from_avro` read has text that is not valid; None if it has no text."""
         return None
 
+    # Protobuf
+
+    @property
+    def proto_shape(self) -> ProtoShape:
+        """How a message holds a value. Text by default: it holds the JSON text of a value."""
+        return ProtoScalar()
+
     # JSON Schema and compatibility
 
     @property
@@ -231,6 +239,6 @@ class FieldType(ABC):
         """The name under which a wider type lists this one among the types that it can read."""
         return self.keyword
 
-    def can_read(self, writer: "FieldType", _encoding: RecordEncoding) -> bool:
+    def can_read(self, writer: "FieldType", _value_form: ValueForm) -> bool:
         """Return whether every value of the writer's type can be read as this type."""
         return self == writer

@@ -12,6 +12,7 @@ class FloatType(FloatingType):
     """A floating-point number of 32 bits."""
 
     keyword = "float"
+    proto_name = "float"
     spark_name = "FLOAT"
     avro_name = "float"
     promoted_from: ClassVar[Promotions] = {

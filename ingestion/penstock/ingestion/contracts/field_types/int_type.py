@@ -10,6 +10,7 @@ class IntType(IntegerType):
     """An integer of 32 bits."""
 
     keyword = "int"
+    proto_name = "int32"
     spark_name = "INT"
     avro_name = "int"
     lowest = -(2**31)

@@ -12,6 +12,7 @@ class LongType(IntegerType):
     """An integer of 64 bits."""
 
     keyword = "long"
+    proto_name = "int64"
     spark_name = "BIGINT"
     avro_name = "long"
     reads_plain_json = True

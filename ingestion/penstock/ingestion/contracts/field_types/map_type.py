@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Self
 
-from penstock.ingestion.contracts.contract_modes import RecordEncoding
+from penstock.ingestion.contracts.contract_modes import ValueForm
 from penstock.ingestion.contracts.field_types.field_type import FieldType, JsonSchema, OdcsProperty, ParseType
 from penstock.ingestion.contracts.field_types.json_cells import parse_json_cell
 from penstock.ingestion.contracts.field_types.type_text import split_outside_brackets
+from penstock.ingestion.contracts.protobuf.proto_shape import ProtoMap, ProtoShape
 from penstock.ingestion.errors import ContractError
 
 if TYPE_CHECKING:
@@ -183,6 +184,11 @@ class MapType(FieldType):
         return f"({invalid_key} OR exists(map_values({column}), {item} -> {value_sql}))"
 
     @property
+    def proto_shape(self) -> ProtoShape:
+        """A map."""
+        return ProtoMap(self.value_type.proto_shape)
+
+    @property
     def json_schema(self) -> JsonSchema:
         """A JSON object with any keys."""
         return {"type": "object", "additionalProperties": self.value_type.json_schema}
@@ -211,9 +217,9 @@ class MapType(FieldType):
             return None
         return cls(parse(parts["value"]))
 
-    def can_read(self, writer: FieldType, encoding: RecordEncoding) -> bool:
+    def can_read(self, writer: FieldType, value_form: ValueForm) -> bool:
         """Return whether the values of the writer can be read."""
-        return isinstance(writer, MapType) and self.value_type.can_read(writer.value_type, encoding)
+        return isinstance(writer, MapType) and self.value_type.can_read(writer.value_type, value_form)
 
     def _transform_sql(self, column: str, value_sql: Callable[[str], str]) -> str:
         key, item = f"k{self.depth}", f"x{self.depth}"

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self, TypeAlias
 
-from penstock.ingestion.contracts.contract_modes import RecordEncoding
+from penstock.ingestion.contracts.contract_modes import ValueForm
 from penstock.ingestion.contracts.field_types.field_type import FieldType, JsonSchema, ParseType
+from penstock.ingestion.contracts.protobuf.proto_shape import ProtoScalar, ProtoScalarName, ProtoShape
 from penstock.ingestion.errors import ContractError
 
-Promotions: TypeAlias = Mapping[RecordEncoding, tuple[str, ...]]
-"""The types of writers whose values a type reads, for each encoding."""
+Promotions: TypeAlias = Mapping[ValueForm, tuple[str, ...]]
+"""The types of writers whose values a type reads, for each form of values."""
 
 
 class PlainType(FieldType):
@@ -17,6 +18,7 @@ class PlainType(FieldType):
     spark_name: ClassVar[str]
     avro_name: ClassVar[str]
     json_name: ClassVar[str]
+    proto_name: ClassVar[ProtoScalarName] = "string"
     reads_plain_json: ClassVar[bool] = False
     """Whether a schema of others with the JSON type `json_name` is of this type."""
     promoted_from: ClassVar[Promotions] = {}
@@ -51,6 +53,11 @@ class PlainType(FieldType):
         return cls() if avro_type == cls.avro_name else None
 
     @property
+    def proto_shape(self) -> ProtoShape:
+        """The scalar of Protobuf."""
+        return ProtoScalar(self.proto_name)
+
+    @property
     def json_schema(self) -> JsonSchema:
         """The JSON type, with the name of this type as its format."""
         return {"type": self.json_name, "format": self.keyword}
@@ -65,6 +72,6 @@ class PlainType(FieldType):
         """Return the type for a JSON type without a known format."""
         return cls() if cls.reads_plain_json and name == cls.json_name else None
 
-    def can_read(self, writer: FieldType, encoding: RecordEncoding) -> bool:
+    def can_read(self, writer: FieldType, value_form: ValueForm) -> bool:
         """Return whether the writer has this type or one that is promoted to it."""
-        return self == writer or writer.promotion_name in self.promoted_from.get(encoding, ())
+        return self == writer or writer.promotion_name in self.promoted_from.get(value_form, ())

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from penstock.ingestion.contracts.contract_modes import RecordEncoding
+from penstock.ingestion.contracts.contract_modes import ValueForm
 from penstock.ingestion.contracts.field_types.field_type import FieldType, JsonSchema, OdcsProperty, ParseType
 from penstock.ingestion.contracts.field_types.json_cells import parse_json_cell
 from penstock.ingestion.contracts.field_types.type_text import split_outside_brackets
+from penstock.ingestion.contracts.protobuf.proto_shape import ProtoMember, ProtoShape, ProtoStruct
 from penstock.ingestion.errors import ContractError
 
 if TYPE_CHECKING:
@@ -259,6 +260,15 @@ class StructType(FieldType):
     # JSON Schema and compatibility
 
     @property
+    def proto_shape(self) -> ProtoShape:
+        """A message."""
+        return ProtoStruct(
+            tuple(
+                ProtoMember(member.name, member.type.proto_shape, member.required) for member in self.members
+            )
+        )
+
+    @property
     def json_schema(self) -> JsonSchema:
         """A JSON object."""
         return {
@@ -301,12 +311,12 @@ class StructType(FieldType):
             )
         )
 
-    def can_read(self, writer: FieldType, encoding: RecordEncoding) -> bool:
+    def can_read(self, writer: FieldType, value_form: ValueForm) -> bool:
         """Return whether each member can be read, and the required ones are always there."""
         if not isinstance(writer, StructType):
             return False
         written = {member.name: member for member in writer.members}
-        return all(_can_read_member(member, written.get(member.name), encoding) for member in self.members)
+        return all(_can_read_member(member, written.get(member.name), value_form) for member in self.members)
 
     def _to_ddl(self, to_ddl: Callable[[FieldType], str]) -> str:
         return f"STRUCT<{', '.join(f'`{member.name}`: {to_ddl(member.type)}' for member in self.members)}>"
@@ -353,7 +363,7 @@ def _to_mapping_converter(converters: Mapping[str, Convert | None], *, omit_null
     return convert_members
 
 
-def _can_read_member(reader: StructMember, writer: StructMember | None, encoding: RecordEncoding) -> bool:
+def _can_read_member(reader: StructMember, writer: StructMember | None, value_form: ValueForm) -> bool:
     if writer is None or not writer.required:
-        return not reader.required and (writer is None or reader.type.can_read(writer.type, encoding))
-    return reader.type.can_read(writer.type, encoding)
+        return not reader.required and (writer is None or reader.type.can_read(writer.type, value_form))
+    return reader.type.can_read(writer.type, value_form)

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, available_timezones
 import msgspec
 
 from penstock.core.names import suggest_name
-from penstock.ingestion.contracts.contract_modes import RecordEncoding
+from penstock.ingestion.contracts.contract_modes import ValueForm
 from penstock.ingestion.contracts.field_types.field_type import FieldType, JsonSchema, OdcsProperty, ParseType
 from penstock.ingestion.contracts.field_types.timestamp_formats import (
     DEFAULT_FORMAT,
@@ -21,6 +21,7 @@ from penstock.ingestion.contracts.field_types.timestamp_formats import (
     TimestampFormat,
     suggest_format,
 )
+from penstock.ingestion.contracts.protobuf.proto_shape import ProtoScalar, ProtoShape
 from penstock.ingestion.errors import ContractError, InvalidRecordError
 
 if TYPE_CHECKING:
@@ -208,6 +209,11 @@ class TimestampType(FieldType):
         return f"NOT {self.format.proof_sql(column)}" if isinstance(self.format, IsoFormat) else None
 
     @property
+    def proto_shape(self) -> ProtoShape:
+        """A number since the epoch, or text."""
+        return ProtoScalar("string" if isinstance(self.format, IsoFormat) else "int64")
+
+    @property
     def json_schema(self) -> JsonSchema:
         """An integer, or text, with the format."""
         if self.format == DEFAULT_FORMAT:
@@ -255,7 +261,7 @@ class TimestampType(FieldType):
             return cls(FORMATS_BY_NAME["iso8601"])
         return cls.from_arguments(f"iso8601, {options.get('defaultTimezone', 'UTC')}", parse)
 
-    def can_read(self, writer: FieldType, encoding: RecordEncoding) -> bool:
+    def can_read(self, writer: FieldType, value_form: ValueForm) -> bool:
         """Return whether the format is the same, or the writer's numbers have no unit of their own."""
         if self == writer:
             return True
@@ -263,7 +269,7 @@ class TimestampType(FieldType):
             formats = (self.format, writer.format)
             # A declared time zone only adds text that is accepted.
             return all(isinstance(each, IsoFormat) for each in formats) and not _timezone_of(writer)
-        if encoding == "json":
+        if value_form == "json":
             # Numbers that seem to be of a larger unit are refused, which not every old number would pass.
             accepts_each = isinstance(self.format, EpochFormat) and not self.format.implausible_ranges
             return accepts_each and writer.promotion_name == "int"

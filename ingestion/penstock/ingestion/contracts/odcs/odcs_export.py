@@ -14,7 +14,13 @@ TEAM_PREFIX = "team:"
 RETENTION, LATENESS, FUTURE_SKEW = "retention", "maxOutOfOrderness", "maxFutureSkew"
 EVENT_TIME = "eventTime"
 LAYOUT, ENVIRONMENTS = "layout", "environments"
-OPTIONS = {"compatibility": "compatibility", "unknownFields": "unknown_fields", "maxBytes": "max_bytes"}
+DELETES, ENVELOPE = "deletes", "envelope"
+OPTIONS = {
+    "compatibility": "compatibility",
+    "unknownFields": "unknown_fields",
+    "maxBytes": "max_bytes",
+    DELETES: "deletes",
+}
 """Keys of a contract for which the standard has no word, by the names of their custom properties."""
 _VERSION_DIGITS = 12
 
@@ -104,7 +110,13 @@ def _export_owner(owner: str | None) -> dict[str, Any]:
 
 
 def _export_options(contract: Contract) -> list[dict[str, Any]]:
-    options = [_custom(name, getattr(contract, attribute)) for name, attribute in OPTIONS.items()]
+    options = [
+        _custom(name, value)
+        for name, attribute in OPTIONS.items()
+        if (value := getattr(contract, attribute)) is not None
+    ]
+    if contract.envelope:
+        options.append(_custom(ENVELOPE, dict(contract.envelope)))
     options.append(_custom(LAYOUT, _export_layout(contract.layout)))
     if contract.environments:
         layouts = {

@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from penstock.ingestion.contracts.contract_parser import CONTRACT_KEYS, parse_contract
 from penstock.ingestion.contracts.odcs.odcs_differences import ImportNote, find_losses
 from penstock.ingestion.contracts.odcs.odcs_durations import join_duration
 from penstock.ingestion.contracts.odcs.odcs_export import (
+    DELETES,
+    ENVELOPE,
     ENVIRONMENTS,
     EVENT_TIME,
     FUTURE_SKEW,
@@ -88,7 +91,10 @@ class _ContractBuilder:
         servers = [each for each in document.get("servers") or [] if each.get("type") == "kafka"]
         if servers and servers[0].get("format"):
             path = f"servers.{servers[0].get('server')}.format"
-            self._add(path, "encoding", servers[0]["format"])
+            # An encoding with events of changed rows is valid only together with what is said about them.
+            found = {name: find_custom(document, name) for name in (DELETES, ENVELOPE)}
+            related = {name: value for name, value in found.items() if value is not None}
+            self._add(path, "encoding", servers[0]["format"], related)
         for name, key in OPTIONS.items():
             if (value := find_custom(document, name)) is not None:
                 self._add(f"customProperties.{name}", key, value)
@@ -104,8 +110,10 @@ class _ContractBuilder:
         if (environments := find_custom(document, ENVIRONMENTS)) is not None:
             self._add(f"customProperties.{ENVIRONMENTS}", ENVIRONMENTS, environments)
 
-    def _add(self, path: str, key: str, value: Any) -> None:
-        candidate = {**self.document, key: value}
+    def _add(
+        self, path: str, key: str, value: Any, related: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
+        candidate = {**self.document, **related, key: value}
         try:
             parse_contract(candidate)
         except ContractError as error:

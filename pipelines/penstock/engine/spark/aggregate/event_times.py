@@ -14,11 +14,12 @@ import pyarrow.compute as pc
 
 from penstock.core.duration import UNITS_MS
 from penstock.core.settings import DurationMs
-from penstock.engine.batch.batch_input import FATE_QUARANTINED
+from penstock.engine.batch.batch_input import FATE_FILTERED, FATE_QUARANTINED
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.definition.predicates import quote_column, sql_literal
 from penstock.engine.plan.sources import PlanSource, WatermarkStrategy
 from penstock.engine.spark.parse.input_columns import Sources, sql_by_topic
+from penstock.engine.spark.parse.record_parser import IGNORED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,7 +38,10 @@ def judge_event_times(records: "DataFrame", sources: Sources, clock: int | str) 
     watermark. The clock is a number, or an SQL expression over the record.
     """
     clock_column = f"{clock}L AS _clock" if isinstance(clock, int) else f"{clock} AS _clock"
-    fate_column = f"CASE WHEN _invalid IS NOT NULL THEN '{FATE_QUARANTINED}' END AS _fate"
+    fate_column = (
+        f"CASE WHEN _invalid = '{IGNORED}' THEN '{FATE_FILTERED}' "
+        f"WHEN _invalid IS NOT NULL THEN '{FATE_QUARANTINED}' END AS _fate"
+    )
     if not has_clock_rules(sources):
         return records.selectExpr("*", clock_column, "_time AS _watermark_time", fate_column)
     return _judge_future_times(records.selectExpr("*", clock_column), sources).selectExpr("*", fate_column)

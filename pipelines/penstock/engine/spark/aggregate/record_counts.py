@@ -29,7 +29,7 @@ def observe_records(
         in_range = f"_partition = {span.partition} AND _topic = '{span.topic}'"
         measures += [
             expr(f"count_if({in_range}) AS read_{number}"),
-            expr(f"count_if({in_range} AND _invalid IS NOT NULL) AS invalid_{number}"),
+            expr(f"count_if({in_range} AND _fate = '{FATE_QUARANTINED}') AS invalid_{number}"),
             expr(f"count_if({in_range} AND _fate = '{FATE_DUPLICATE}') AS duplicate_{number}"),
             expr(
                 f"max(CASE WHEN {in_range} AND _invalid IS NULL THEN _watermark_time END) AS newest_{number}"

@@ -1,8 +1,9 @@
 """The rules by which the records of an input are judged, from the plan."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from penstock.engine.plan.sources import Column, PlanSource
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin
 from penstock.engine.spark.parse.wire_columns import find_field_type
 from penstock.ingestion.contracts import ContractField
 from penstock.ingestion.contracts.contract_modes import UNKNOWN_FIELDS_COLUMN
@@ -32,9 +33,11 @@ def build_record_rules(source: PlanSource) -> RecordRules | None:
         ContractField(column.name, str(field_type), "", column.required, column.personal)
         for column, field_type in zip(columns, types, strict=True)
     )
+    if None in types:
+        return None
     personal_fields = frozenset(column.name for column in columns if column.personal)
-    return (
-        None
-        if None in types
-        else RecordRules(fields, source.event_time, source.unknown_fields, personal_fields)
-    )
+    rules = RecordRules(fields, source.event_time, source.unknown_fields, personal_fields)
+    origin = source.origin
+    if not isinstance(origin, TopicOrigin):
+        return rules
+    return replace(rules, encoding=origin.encoding, deletes=origin.deletes, envelope=origin.envelope)

@@ -17,6 +17,11 @@ def find_field_type(column: Column) -> FieldType | None:
         return None
 
 
+def find_column_type(column: Column) -> FieldType:
+    """Return the contract's type of a column; raise ContractError if a contract cannot have it."""
+    return parse_type(column.field_type) if column.field_type else parse_spark_type(column.type)
+
+
 def json_type(column: Column) -> str:
     """Return the type with which `from_json` reads a column."""
     field_type = find_field_type(column)

@@ -1,0 +1,1 @@
+"""Protobuf: the text of schemas, and messages as the JSON of records."""
