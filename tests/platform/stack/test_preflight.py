@@ -19,7 +19,14 @@ from penstock.platform.stack.manager import stack_manager
 from penstock.platform.stack.preflight import check_machine, check_ports
 from penstock.platform.stack.startup import check_stream_names, set_initial_desired
 
-PORTS = ("KAFKA__PORT", "KAFKA__CONTROLLER_PORT", "HOST__METRICS_PORT", "DAGSTER__PORT", "DAGSTER__CODE_PORT")
+PORTS = (
+    "KAFKA__PORT",
+    "KAFKA__CONTROLLER_PORT",
+    "HOST__METRICS_PORT",
+    "CONSOLE__PORT",
+    "DAGSTER__PORT",
+    "DAGSTER__CODE_PORT",
+)
 
 
 @pytest.fixture

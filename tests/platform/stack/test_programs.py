@@ -35,7 +35,9 @@ def change_setting(settings: Settings, section: str, **values: object) -> Settin
 def test_the_stack_stops_from_the_feed_to_the_broker(settings: Settings) -> None:
     programs = build_programs(settings)
     ordered = sorted(programs.values(), key=lambda program: -program.start_order)
-    assert [program.name for program in ordered] == ["feed", "host", "webserver", "daemon", "code", "broker"]
+    assert [program.name for program in ordered] == [
+        *("feed", "host", "console", "webserver", "daemon", "code", "broker")
+    ]
     tiers = {program.start_order: 0.0 for program in ordered}
     for program in ordered:
         tiers[program.start_order] = max(tiers[program.start_order], program.stop_seconds)
@@ -63,8 +65,13 @@ def test_every_program_reports_readiness_or_answers_at_an_address(
 def test_a_changed_setting_restarts_only_its_programs(settings: Settings) -> None:
     assert list_restarted(settings, settings) == set()
     assert list_restarted(settings, change_setting(settings, "feed", rate=7)) == {"feed"}
-    assert list_restarted(settings, change_setting(settings, "spark", driver_memory="2g")) == {"host", "code"}
+    assert list_restarted(settings, change_setting(settings, "spark", driver_memory="2g")) == {
+        "console",
+        "host",
+        "code",
+    }
     assert list_restarted(settings, change_setting(settings, "dagster", port=3999)) == {
+        "console",
         "code",
         "webserver",
         "daemon",

@@ -30,7 +30,14 @@ KAFKA_TIMEOUT_S = 60.0
 CODE = Path(penstock.pipelines.__file__).parents[1]
 
 Result = TypeVar("Result")
-PORTS = ("KAFKA__PORT", "KAFKA__CONTROLLER_PORT", "HOST__METRICS_PORT", "DAGSTER__PORT", "DAGSTER__CODE_PORT")
+PORTS = (
+    "KAFKA__PORT",
+    "KAFKA__CONTROLLER_PORT",
+    "HOST__METRICS_PORT",
+    "CONSOLE__PORT",
+    "DAGSTER__PORT",
+    "DAGSTER__CODE_PORT",
+)
 
 
 @dataclass
@@ -93,6 +100,11 @@ class ScratchStack:
     def ui(self) -> str:
         """The URL of Dagster's webserver."""
         return f"http://127.0.0.1:{self.ports['DAGSTER__PORT']}"
+
+    @property
+    def console(self) -> str:
+        """The URL of the web console."""
+        return f"http://127.0.0.1:{self.ports['CONSOLE__PORT']}"
 
     def run(self, *arguments: str, seconds: float = 60.0) -> subprocess.CompletedProcess[str]:
         """Run the penstock command; return its output and exit code."""

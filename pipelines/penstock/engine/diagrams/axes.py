@@ -75,12 +75,10 @@ def draw_time_ticks(drawing: Drawing, x_axis: Axis, y_axis: Axis) -> None:
     for time_ms in time_ticks(x_axis.low, x_axis.high):
         x = x_axis.to_px(time_ms)
         drawing.add_line((x, y_axis.start_px), (x, y_axis.end_px), "grid")
-        drawing.add_text(
-            (x, y_axis.start_px + 15), format_tick_time(time_ms, x_axis.high - x_axis.low), "middle"
-        )
+        text = format_tick_time(time_ms, x_axis.high - x_axis.low)
+        drawing.add_time((x, y_axis.start_px + 15), text, "middle", time_ms)
     for time_ms in time_ticks(y_axis.low, y_axis.high):
         y = y_axis.to_px(time_ms)
         drawing.add_line((x_axis.start_px, y), (x_axis.end_px, y), "grid")
-        drawing.add_text(
-            (x_axis.start_px - 6, y + 4), format_tick_time(time_ms, y_axis.high - y_axis.low), "right"
-        )
+        text = format_tick_time(time_ms, y_axis.high - y_axis.low)
+        drawing.add_time((x_axis.start_px - 6, y + 4), text, "right", time_ms)

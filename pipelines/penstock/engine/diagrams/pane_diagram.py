@@ -16,6 +16,8 @@ DIAGRAM_WIDTH, DIAGRAM_HEIGHT = 860, 560
 MARGIN_LEFT, MARGIN_RIGHT, MARGIN_TOP, MARGIN_BOTTOM = 104, 30, 64, 46
 BAR_HEIGHT, DOT_RADIUS = 3.0, 3.5
 MAX_SUBTITLE_LENGTH = 120
+INVALID_OFFSET = 6.0
+"""How far from the axis invalid records are drawn."""
 TIMING_LABELS = {"early": "early", "on_time": "on time", "late": "late"}
 
 
@@ -29,6 +31,8 @@ class DrawnPane:
     timing: str
     value: str
     previous_clock: int | None = None
+    link: str = ""
+    """Where the rows of the pane are shown, for a diagram that is part of a page."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +50,37 @@ class DiagramScene:
     """Late records: event time and clock."""
     watermark: Sequence[tuple[int, int]] = ()
     """Each watermark and the clock of its batch."""
+    retractions: Sequence[DrawnPane] = ()
+    """Rows that retract a pane. Drawn as hollow bars."""
+    invalid_records: Sequence[int] = ()
+    """When invalid records arrived; their event times are not trusted."""
+
+
+@dataclass(frozen=True)
+class PlotArea:
+    """The pixels between the axes."""
+
+    left: float
+    right: float
+    top: float
+    bottom: float
+
+
+DEFAULT_AREA = PlotArea(MARGIN_LEFT, DIAGRAM_WIDTH - MARGIN_RIGHT, MARGIN_TOP, DIAGRAM_HEIGHT - MARGIN_BOTTOM)
 
 
 def render_pane_diagram(scene: DiagramScene) -> str:
     """Return the pane diagram as SVG."""
     drawing = Drawing(DIAGRAM_WIDTH, DIAGRAM_HEIGHT, f"{scene.title}: {scene.subtitle}")
-    x_axis = Axis(*event_time_range(scene), MARGIN_LEFT, DIAGRAM_WIDTH - MARGIN_RIGHT)
-    y_axis = Axis(scene.started, scene.ended, DIAGRAM_HEIGHT - MARGIN_BOTTOM, MARGIN_TOP)
+    draw_scene(drawing, scene, DEFAULT_AREA)
+    draw_headline(drawing, scene)
+    return drawing.to_svg()
+
+
+def draw_scene(drawing: Drawing, scene: DiagramScene, area: PlotArea) -> None:
+    """Draw a scene with its axes, without title and legend."""
+    x_axis = Axis(*event_time_range(scene), area.left, area.right)
+    y_axis = Axis(scene.started, scene.ended, area.bottom, area.top)
     draw_time_ticks(drawing, x_axis, y_axis)
     for pane in scene.panes:
         draw_pane_ground(drawing, x_axis, y_axis, pane)
@@ -65,11 +93,12 @@ def render_pane_diagram(scene: DiagramScene) -> str:
     drawing.add_path(watermark_steps(scene, x_axis, y_axis), "watermark")
     for event_time, clock in scene.late_records:
         drawing.add_cross((x_axis.to_px(event_time), y_axis.to_px(clock)), 3, "dropped")
+    for clock in scene.invalid_records:
+        drawing.add_cross((x_axis.start_px + INVALID_OFFSET, y_axis.to_px(clock)), 3, "invalid")
+    draw_retractions(drawing, x_axis, y_axis, scene.retractions)
     draw_bars(drawing, x_axis, y_axis, scene.panes)
     draw_values(drawing, x_axis, y_axis, scene)
     draw_frame(drawing, x_axis, y_axis, ("event time", "processing time"))
-    draw_headline(drawing, scene)
-    return drawing.to_svg()
 
 
 def event_time_range(scene: DiagramScene) -> tuple[float, float]:
@@ -98,9 +127,17 @@ def draw_bars(drawing: Drawing, x_axis: Axis, y_axis: Axis, panes: Sequence[Draw
         if is_drawn_as_dot(left, right):
             drawing.add_dot(((left + right) / 2, y), DOT_RADIUS, pane.timing)
         else:
-            drawing.add_rectangle(
-                (left + 1, y - BAR_HEIGHT / 2), (right - left - 2, BAR_HEIGHT), pane.timing, tooltip=tooltip
-            )
+            size = right - left - 2, BAR_HEIGHT
+            drawing.add_pane((left + 1, y - BAR_HEIGHT / 2), size, pane.timing, tooltip, pane.link)
+
+
+def draw_retractions(drawing: Drawing, x_axis: Axis, y_axis: Axis, panes: Sequence[DrawnPane]) -> None:
+    """Draw what was retracted: hollow bars just below the panes that replace them."""
+    for pane in panes:
+        left, right, y = bar_span(x_axis, y_axis, pane)
+        if not is_drawn_as_dot(left, right):
+            size = right - left - 2, BAR_HEIGHT
+            drawing.add_pane((left + 1, y + BAR_HEIGHT), size, "retract", f"retracts {pane.value}", pane.link)
 
 
 def bar_span(x_axis: Axis, y_axis: Axis, pane: DrawnPane) -> BarSpan:
@@ -125,9 +162,9 @@ def is_drawn_as_dot(left: float, right: float) -> bool:
 def draw_values(drawing: Drawing, x_axis: Axis, y_axis: Axis, scene: DiagramScene) -> None:
     """Write what panes say, those that matter most first; what finds no room is said where a mouse rests."""
     label_placer = LabelPlacer(
-        (MARGIN_LEFT + 2, DIAGRAM_WIDTH - MARGIN_RIGHT),
+        (x_axis.start_px + 2, x_axis.end_px),
         watermark_steps(scene, x_axis, y_axis),
-        DIAGRAM_HEIGHT - MARGIN_BOTTOM,
+        y_axis.start_px,
         [span for pane in scene.panes if not is_drawn_as_dot(*(span := bar_span(x_axis, y_axis, pane))[:2])],
         record_positions(scene, x_axis, y_axis),
     )

@@ -63,6 +63,16 @@ class Drawing:
         geometry = f'cx="{format_number(centre[0])}" cy="{format_number(centre[1])}"'
         self.shapes.append(f'<circle class="{kind}" {geometry} r="{format_number(radius)}"{style}/>')
 
+    def add_pane(
+        self, corner: PixelPosition, size: PixelPosition, kind: str, tooltip: str, link: str = ""
+    ) -> None:
+        """Draw the bar of a pane. A link is for drawings that are part of a page."""
+        self.add_rectangle(corner, size, kind, tooltip=tooltip)
+
+    def add_time(self, position: PixelPosition, text: str, kind: str, time_ms: float) -> None:
+        """Draw a time. A drawing that is part of a page also tells the page which time it is."""
+        self.add_text(position, text, kind)
+
     def add_cross(self, centre: PixelPosition, arm: float, kind: str) -> None:
         """Draw a cross."""
         x, y = centre

@@ -111,6 +111,12 @@ class Plan:
         """Return the stages whose panes a stage reads, or none if it reads sources."""
         return tuple(candidate for candidate in self.stages if candidate.name in stage.inputs)
 
+    def window_of(self, stage: Stage) -> Window:
+        """Return the window of a stage; one that has the windows of another stage has that stage's window."""
+        while stage.window.reuses_upstream_windows:
+            stage = self.upstream_of(stage)[0]
+        return stage.window
+
     def reads_retractions(self, stage: Stage) -> bool:
         """Return whether the input of a stage may be retracted."""
         return any(upstream.accumulation == "retracting" for upstream in self.upstream_of(stage))

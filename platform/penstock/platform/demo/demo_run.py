@@ -27,7 +27,6 @@ from penstock.engine.spark.bounded_sources.union_source import UnionSource
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
 from penstock.engine.storage.file_access import is_delta_table, open_delta_table
 from penstock.engine.tables.timestamp_clamping import clamp_timestamps
-from penstock.engine.windows.window import Window
 from penstock.ingestion.contracts import Contract, load_contract
 from penstock.ingestion.topics import describe_topics, ensure_topics
 from penstock.pipelines.catalog import load_demo
@@ -106,7 +105,7 @@ def run_demo_plan(
     stage = next(stage for stage in plan.stages if stage.name == stage_name)
     run_data = StageRunData(
         stage=stage,
-        window=resolve_window(plan, stage),
+        window=plan.window_of(stage),
         pane_rows=read_table_rows(folder / "warehouse" / find_pane_log(stage).path),
         late_rows=read_table_rows(folder / "warehouse" / "late" / plan.name)
         if stage_name == plan.name
@@ -163,13 +162,6 @@ def add_pane_log(plan: Plan, stage_name: str) -> Plan:
         for stage in plan.stages
     )
     return replace(plan, stages=stages)
-
-
-def resolve_window(plan: Plan, stage: Stage) -> Window:
-    """Return the window of a stage; a stage with the same windows as another has that stage's window."""
-    while stage.window.reuses_upstream_windows:
-        stage = plan.upstream_of(stage)[0]
-    return stage.window
 
 
 def is_pane_log(sink: Sink) -> bool:

@@ -54,6 +54,14 @@ LISTENERS: Sequence[Listener] = (
     Listener("penstock up", "code", AnyFreePort(), "loopback", "Spark of runs, as in `host`", _SPARK_SECRET),
     Listener(
         "penstock up",
+        "console",
+        SettingPort("console.port"),
+        "loopback",
+        "the web console",
+        _OWN_PAGES,
+    ),
+    Listener(
+        "penstock up",
         "webserver",
         SettingPort("dagster.port"),
         "loopback",

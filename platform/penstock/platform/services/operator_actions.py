@@ -16,7 +16,7 @@ from penstock.core.clock import now_ms
 
 JOURNAL_NAME = "operator-actions.jsonl"
 
-ActionOrigin = Literal["command line", "dagster"]
+ActionOrigin = Literal["command line", "dagster", "console"]
 
 
 class OperatorAction(msgspec.Struct, frozen=True):

@@ -22,6 +22,7 @@ LOCATION_SECTIONS = (
 """The sections that every program receives: where things are."""
 
 HOST_SECTIONS = (*LOCATION_SECTIONS, "kafka", "spark", "host", "alerts")
+CONSOLE_SECTIONS = (*HOST_SECTIONS, "console", "dagster", "max_future_skew")
 
 
 def settings_to_variables(settings: Settings, sections: Iterable[str]) -> dict[str, str]:

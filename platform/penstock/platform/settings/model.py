@@ -164,6 +164,31 @@ class DagsterSettings(SettingsSection):
         return split_names(value)
 
 
+class ConsoleSettings(SettingsSection):
+    """The web console: its address, and who may act in it."""
+
+    port: PortNumber = Field(3030, description="port of the console")
+    hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="names by which browsers reach the console, beside localhost; separated by commas"
+    )
+    role: Literal["operator", "viewer"] = Field(
+        "operator", description="what callers may do without a proxy: act, or only read"
+    )
+    user_header: str = Field(
+        "",
+        pattern=r"^[A-Za-z0-9-]*$",
+        description="header in which a proxy names its user, such as X-Forwarded-User; then `operators` may act",
+    )
+    operators: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="users of the proxy who may act; separated by commas"
+    )
+
+    @field_validator("hosts", "operators", mode="before")
+    @classmethod
+    def _split_names(cls, value: object) -> object:
+        return split_names(value)
+
+
 class MaintenanceSettings(SettingsSection):
     """Retention times, and when maintenance runs."""
 
@@ -278,6 +303,7 @@ class Settings(BaseSettings):
     spark: SparkSettings = SparkSettings()
     host: HostSettings = HostSettings()
     dagster: DagsterSettings = DagsterSettings()
+    console: ConsoleSettings = ConsoleSettings()
     feed: FeedSettings = FeedSettings()
     lineage: LineageSettings = LineageSettings()
     terraform: TerraformSettings = TerraformSettings()
@@ -344,12 +370,18 @@ class Settings(BaseSettings):
         return self.host.metrics_port if self.spark.deploy_mode == "client" else 0
 
     @property
+    def console_url(self) -> str:
+        """The address of the console for a browser on this machine."""
+        return f"http://{LOOPBACK}:{self.console.port}/"
+
+    @property
     def ports(self) -> dict[str, int]:
         """Every port of the local stack, by the setting's name."""
         return {
             "kafka.port": self.kafka.port,
             "kafka.controller_port": self.kafka.controller_port,
             **({"host.metrics_port": self.host_metrics_port} if self.host_metrics_port else {}),
+            "console.port": self.console.port,
             "dagster.port": self.dagster.port,
             "dagster.code_port": self.dagster.code_port,
             **({"dagster.viewer_port": self.dagster.viewer_port} if self.dagster.viewer_port else {}),

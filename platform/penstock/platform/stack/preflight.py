@@ -16,6 +16,7 @@ PORT_PURPOSES = {
     "kafka.port": "the broker",
     "kafka.controller_port": "the broker's controller",
     "host.metrics_port": "the stream host's metrics",
+    "console.port": "the console",
     "dagster.port": "Dagster's webserver",
     "dagster.code_port": "Dagster's code server",
     "dagster.viewer_port": "the read-only webserver",

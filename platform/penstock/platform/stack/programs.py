@@ -10,6 +10,7 @@ from penstock.infra.processes import Program
 from penstock.ingestion.contracts import load_catalog
 from penstock.platform.settings import Settings
 from penstock.platform.settings.environment_variables import (
+    CONSOLE_SECTIONS,
     HOST_SECTIONS,
     LOCATION_SECTIONS,
     settings_to_variables,
@@ -36,7 +37,8 @@ CODE_SERVER_MODULE = "penstock.platform.stack.code_server"
 WEBSERVER_MODULE = "penstock.infra.dagster_webserver"
 
 # A program stops before the programs that it depends on: the feed first, the broker last.
-BROKER_START_ORDER, DAGSTER_START_ORDER, HOST_START_ORDER, FEED_START_ORDER = 10, 40, 60, 70
+BROKER_START_ORDER, DAGSTER_START_ORDER, CONSOLE_START_ORDER = 10, 40, 50
+HOST_START_ORDER, FEED_START_ORDER = 60, 70
 
 _DAGSTER_SECTIONS = (*LOCATION_SECTIONS, "kafka", "dagster")
 _RUN_SECTIONS = (*_DAGSTER_SECTIONS, "spark", "host", "maintenance", "alerts")
@@ -58,7 +60,12 @@ def stack_programs(settings: Settings, jars: Sequence[Path]) -> list[Program]:
         if settings.feed.enabled and FEED_TOPIC not in load_catalog().errors_by_topic
         else []
     )
-    clients = [*dagster_programs(settings), host_program(settings), *feeds]
+    clients = [
+        *dagster_programs(settings),
+        console_program(settings),
+        host_program(settings),
+        *feeds,
+    ]
     return [
         *local_programs,
         *(replace(program, environment={**program.environment, **password_variables}) for program in clients),
@@ -90,6 +97,17 @@ def host_program(settings: Settings) -> Program:
         if settings.host_metrics_port
         else None,
         reports_ready=True,
+    )
+
+
+def console_program(settings: Settings) -> Program:
+    """Return the web console."""
+    return Program(
+        "console",
+        (*CLI_COMMAND, "console"),
+        environment=settings_to_variables(settings, CONSOLE_SECTIONS),
+        start_order=CONSOLE_START_ORDER,
+        answers_at=(LOOPBACK, settings.console.port),
     )
 
 

@@ -8,7 +8,7 @@ from penstock.engine.host.control import HostReport
 from penstock.engine.host.stream_state import StreamState
 from penstock.infra.processes import ProgramStatus
 from penstock.platform.control import ControlStore, control_store_exists, open_control_store
-from penstock.platform.control.batch_rates import BatchRates, read_recent_rates
+from penstock.platform.control.batch_rates import BatchRates, read_rates_by_stream
 from penstock.platform.control.reports import StreamOverview, read_overview
 from penstock.platform.services.idle_inputs import IdleInputs, find_idle_inputs
 from penstock.platform.services.stream_hold import StreamHold, read_hold
@@ -105,21 +105,24 @@ def read_store_view(
         streams,
         filter_live_hosts(store.read_hosts(), now_ms),
         standstills,
-        {
-            overview.stream: _read_rates(store, overview, now_ms)
-            for overview in streams
-            if overview.lease is not None and overview.lease.expires_at_ms > now_ms
-        },
+        read_rates_by_stream(
+            store,
+            {
+                overview.stream: find_rates_start(overview, now_ms)
+                for overview in streams
+                if overview.lease is not None and overview.lease.expires_at_ms > now_ms
+            },
+            now_ms,
+        ),
         settings.alerts,
         settings.home / "streams",
     )
 
 
-def _read_rates(store: ControlStore, overview: StreamOverview, now_ms: int) -> BatchRates:
-    """Return the rates of a stream since it was started, but at most of the last minute."""
+def find_rates_start(overview: StreamOverview, now_ms: int) -> int:
+    """Return since when the rates of a stream count: since its start, but at most since a minute ago."""
     started_at_ms = overview.health.at_ms if overview.health and overview.health.state.is_active else 0
-    since_ms = max(now_ms - RATES_WINDOW_MS, min(started_at_ms, now_ms - 1))
-    return read_recent_rates(store, overview.stream, since_ms, now_ms)
+    return max(now_ms - RATES_WINDOW_MS, min(started_at_ms, now_ms - 1))
 
 
 def filter_live_hosts(hosts: Sequence[HostReport], now_ms: int) -> list[HostReport]:

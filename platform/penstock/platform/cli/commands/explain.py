@@ -13,9 +13,6 @@ from penstock.platform.cli.output import format_examples, print_json
 
 if TYPE_CHECKING:
     from penstock.engine.explain import StateSize
-    from penstock.engine.plan.stages import Plan
-    from penstock.engine.spark.physical_plan import Parallelism
-    from penstock.platform.settings import Settings
 
 SECTION: Section = "Pipelines"
 
@@ -38,11 +35,12 @@ def command(stream: str, as_json: bool, as_graph: bool) -> None:
         raise click.UsageError("--json and --mermaid exclude each other; use one of them")
     from penstock.engine.explain import explain, render_mermaid
     from penstock.engine.spark.physical_plan import describe_physical_plan
+    from penstock.platform.services.plan_parallelism import derive_parallelism
     from penstock.platform.services.stream_catalog import load_plan
 
     plan = load_plan(stream)
     settings = current_settings()
-    physical_plan = describe_physical_plan(plan, _derive_parallelism(plan, settings))
+    physical_plan = describe_physical_plan(plan, derive_parallelism(plan, settings))
     if as_graph:
         click.echo(render_mermaid(plan, physical_plan), nl=False)
         return
@@ -52,24 +50,6 @@ def command(stream: str, as_json: bool, as_graph: bool) -> None:
         print_json(explanation.as_json())
     else:
         click.echo(explanation.as_text(), nl=False)
-
-
-def _derive_parallelism(plan: "Plan", settings: "Settings") -> "Parallelism":
-    """Return the partitions of the topics in this environment's layout, and the shuffle partitions."""
-    from penstock.engine.plan.sources import TopicOrigin
-    from penstock.engine.spark.physical_plan import Parallelism
-    from penstock.ingestion.contracts import list_contract_names, load_contract
-
-    topics = [source.origin.topic for source in plan.sources if isinstance(source.origin, TopicOrigin)]
-    declared_topics = [topic for topic in topics if topic in list_contract_names()]
-    return Parallelism(
-        {
-            topic: load_contract(topic).layout_for(settings.kafka.layout).partitions
-            for topic in declared_topics
-        },
-        settings.spark.shuffle_partitions,
-        settings.host.driver_budget_mb,
-    )
 
 
 def read_state_sizes(streams: Path, stream: str) -> "Iterator[StateSize]":

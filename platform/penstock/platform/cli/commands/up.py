@@ -22,7 +22,7 @@ SECTION: Section = "Local stack"
     help="Seconds to wait for the first results; 0 to return immediately.",
 )
 def command(wait: float) -> int:
-    """Start broker, feed, stream host and Dagster.
+    """Start broker, feed, stream host, console and Dagster.
 
     Programs that already run are not affected. If the start fails, nothing keeps running. With the feed disabled,
     the command does not wait for results, because nothing may send records.
@@ -43,7 +43,8 @@ def command(wait: float) -> int:
             missing_streams = wait_for_first_rows(store, valid_streams, wait)
     click.echo()
     show_status(settings)
-    click.echo(f"\nDagster's UI       http://127.0.0.1:{settings.dagster.port}")
+    click.echo(f"\nConsole            {settings.console_url}")
+    click.echo(f"Dagster's UI       http://127.0.0.1:{settings.dagster.port}")
     if host_url := quality_url(settings).removesuffix(QUALITY_URL_PREFIX):
         click.echo(f"Stream host        {host_url}/  (metrics, health, data quality)")
     for stream in settings.streams:

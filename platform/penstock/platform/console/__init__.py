@@ -1,0 +1,1 @@
+"""The web console: pages of the running platform, rendered on the server, with live updates."""

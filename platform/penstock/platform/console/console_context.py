@@ -1,0 +1,30 @@
+"""What every page of the console uses."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import cast
+
+from starlette.requests import Request
+
+from penstock.platform.console.rendering import TemplateRenderer
+from penstock.platform.console.stack_reader import StackReader
+from penstock.platform.control import ControlStore
+from penstock.platform.settings import Settings
+
+
+@dataclass(frozen=True)
+class ConsoleContext:
+    """The settings, the open control store, the clock, and what renders pages. `stopping` ends live updates."""
+
+    settings: Settings
+    store: ControlStore
+    clock: Callable[[], int]
+    stack: StackReader
+    renderer: TemplateRenderer
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+
+def context_of(request: Request) -> ConsoleContext:
+    """Return the context of the console that serves a request."""
+    return cast("ConsoleContext", request.app.state.context)
