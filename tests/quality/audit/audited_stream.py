@@ -21,7 +21,6 @@ from penstock.engine.spark.parse.writer_schemas import SchemaLookup, refuse_with
 from penstock.engine.storage import StoragePath
 from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.contracts import Contract, load_contract
-from penstock.ingestion.contracts.contract_modes import RecordEncoding
 from penstock.ingestion.feed import Feed, FeedLimits
 from penstock.ingestion.generators import SensorGenerator
 from penstock.ingestion.producer import create_record_format
@@ -92,7 +91,7 @@ class AuditedStream:
 
     @property
     def contract(self) -> Contract:
-        encoding: RecordEncoding = "json" if self.registry is None else "avro"
+        encoding = "json" if self.registry is None else "avro"
         return dataclasses.replace(load_contract("sensors"), topic=self.topic, encoding=encoding)
 
     @property

@@ -8,9 +8,6 @@ batch id and sends nothing. The transactional id fences a host that lost its lea
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from math import isfinite, isnan
-from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -20,9 +17,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from penstock.engine.errors import PublishError, TableOwnedError
 from penstock.engine.operators.changelog.published_panes import WATERMARK_KIND
 from penstock.engine.plan.changelog import PANE_KIND_COLUMN
-from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
 from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import write_text
+from penstock.engine.tables.published_rows import OutgoingRecord, encode_rows
 from penstock.engine.tables.staged_target import StagedTarget
 from penstock.engine.tables.table_owner import TableClaim, TableOwner
 
@@ -36,19 +33,8 @@ COORDINATOR_UNAVAILABLE_CODES = (
 """Errors of a broker while the coordinator of a group moves or loads."""
 
 TRANSACTION_TIMEOUT_MS = 60_000
-TIME_FIELDS = ("window_start", "window_end", "watermark", "replaced_by_start", "replaced_by_end")
-
-
 ANY_PARTITION = -1
 """The client chooses the partition by the key."""
-
-
-@dataclass(frozen=True)
-class OutgoingRecord:
-    """A record to send; without a key it goes to every partition."""
-
-    key: bytes | None
-    value: bytes
 
 
 class PublishedTopic(StagedTarget):
@@ -104,7 +90,7 @@ class PublishedTopic(StagedTarget):
             )
         if batch_id <= self._cached_transactions.read_last_batch():
             return False
-        self._cached_transactions.send(batch_id, encode_rows(rows.to_pylist(), self._key))
+        self._cached_transactions.send(batch_id, encode_rows(rows, self._key))
         return True
 
     @property
@@ -213,20 +199,3 @@ class TopicTransactions:
                 self._producer.poll(0.1)
             else:
                 return
-
-
-def encode_rows(rows: Sequence[Mapping[str, Any]], key: Sequence[str]) -> Iterator[OutgoingRecord]:
-    """Yield rows as JSON records; the watermark that ends a batch has no key and goes to every partition."""
-    for row in rows:
-        value_json = msgspec.json.encode({name: _to_json_value(name, cell) for name, cell in row.items()})
-        key_json = msgspec.json.encode([_to_json_value(name, row[name]) for name in key])
-        yield OutgoingRecord(None if row[PANE_KIND_COLUMN] == WATERMARK_KIND else key_json, value_json)
-
-
-def _to_json_value(name: str, value: Any) -> Any:
-    """Return a value for JSON: unbounded times are null; NaN and infinities are texts that Spark can parse."""
-    if name in TIME_FIELDS and value in (MIN_TIMESTAMP_MS, MAX_TIMESTAMP_MS):
-        return None
-    if isinstance(value, float) and not isfinite(value):
-        return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return [_to_json_value("", item) for item in value] if isinstance(value, list) else value

@@ -35,7 +35,7 @@ from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.sinks.changelog_topic import ChangelogTopic
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
-from penstock.engine.tables.published_topic import encode_rows
+from penstock.engine.tables.published_rows import encode_rows
 from penstock.stream import count, fixed, from_document, read, read_panes, sum_
 
 COLUMNS = (
@@ -61,7 +61,7 @@ def make_reader_plan(downstream_stage: Stage, lateness: int) -> Plan:
 def read_published_records(rows: pa.Table, key: Sequence[str], offsets: list[int]) -> list[InputRecord]:
     """The records of a batch in a topic of two partitions: a key in one of them, the end of a batch in both."""
     records = []
-    for message in encode_rows(rows.to_pylist(), key):
+    for message in encode_rows(rows, key):
         fields = json.loads(message.value)
         columns = {name: fields.get(name) for name in TYPES}
         for partition in (0, 1) if message.key is None else (sum(message.key) % 2,):
@@ -189,17 +189,41 @@ def test_values_without_a_json_form_round_trip() -> None:
         "window_end": MAX_TIMESTAMP_MS,
         "b": b"\x00\xff",
     }
-    (message,) = encode_rows([row], ["x", "b"])
+    (message,) = encode_rows(pa.Table.from_pylist([row]), ["x", "b"])
     assert json.loads(message.value) == {**row, "x": "NaN", "y": "-Infinity", "window_end": None, "b": "AP8="}
     assert message.key == b'["NaN","AP8="]'
 
 
 def test_non_finite_numbers_are_strings_within_lists_too() -> None:
     row = {"x": [1.5, float("nan"), None, float("-inf")], "y": [[float("inf")], []], "kind": "insert"}
-    (message,) = encode_rows([row], ["x"])
+    (message,) = encode_rows(pa.Table.from_pylist([row]), ["x"])
     expected = {"x": [1.5, "NaN", None, "-Infinity"], "y": [["Infinity"], []], "kind": "insert"}
     assert json.loads(message.value) == expected
     assert message.key == b'[[1.5,"NaN",null,"-Infinity"]]'
+
+
+def test_maps_with_keys_of_text_are_objects() -> None:
+    maps = {
+        "m": pa.map_(pa.string(), pa.float64()),
+        "nested": pa.list_(pa.struct([("p", pa.map_(pa.string(), pa.map_(pa.string(), pa.int64())))])),
+        "numbered": pa.map_(pa.int64(), pa.string()),
+    }
+    row = {
+        "kind": "insert",
+        "m": [("a", 1.5), ("b", float("nan"))],
+        "nested": [{"p": [("x", [("y", 1)])]}, {"p": None}, None],
+        "numbered": [(1, "one")],
+    }
+    schema = pa.schema([("kind", pa.string()), *maps.items()])
+    empty = dict.fromkeys(schema.names) | {"kind": "delete"}
+    first, second = encode_rows(pa.Table.from_pylist([row, empty], schema), ["m"])
+    assert json.loads(first.value) == {
+        "kind": "insert",
+        "m": {"a": 1.5, "b": "NaN"},
+        "nested": [{"p": {"x": {"y": 1}}}, {"p": None}, None],
+        "numbered": [[1, "one"]],
+    }
+    assert (first.key, json.loads(second.value)) == (b'[{"a":1.5,"b":"NaN"}]', empty)
 
 
 PER_MINUTE = (
