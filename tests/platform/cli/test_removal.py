@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.catalogs import PIPELINE_TEMPLATE, WriteCatalogFile
 from tests.platform.cli.conftest import RunCommand
@@ -235,7 +235,18 @@ def test_a_topic_is_deleted_if_nothing_needs_it(
     ):
         refused = run("topics", "delete", topic, "--yes", topic)
         assert (refused.code, problem in refused.err) == (1, True), refused.err
+    assert "no consumer group has offsets of it" in run("topics", "delete", "removal_old", "--dry-run").out
+    for group in ("removal_billing", "removal_reports"):
+        reader = Consumer(
+            {"bootstrap.servers": broker.bootstrap, "group.id": group, "enable.auto.commit": False}
+        )
+        reader.commit(offsets=[TopicPartition("removal_old", 0, 2)], asynchronous=False)
+        reader.close()
     shown = json.loads(run("topics", "delete", "removal_old", "--dry-run", "--json").out)
+    assert shown["remarks"] == [
+        "consumer group removal_billing has offsets of 1 partition, and has no members",
+        "consumer group removal_reports has offsets of 1 partition, and has no members",
+    ]
     assert shown["items"] == [{"kind": "topic", "name": "removal_old", "rows": 3, "size_bytes": None}]
     deleted = run("topics", "delete", "removal_old", "--yes", "removal_old")
     assert deleted.code == 0, deleted.err

@@ -1,7 +1,8 @@
-"""Consumers without Spark: a group member, and a committer of group offsets."""
+"""Consumers without Spark: a group member, a committer of group offsets, and the groups of a topic."""
 
 from penstock.ingestion.consumers.group_offsets import GroupOffsetCommitter, OffsetsByPartition
 from penstock.ingestion.consumers.plain_consumer import ConsumerRecord, PartitionAssignment, PlainConsumer
+from penstock.ingestion.consumers.topic_groups import TopicGroup, list_topic_groups
 
 __all__ = [
     "ConsumerRecord",
@@ -9,4 +10,6 @@ __all__ = [
     "OffsetsByPartition",
     "PartitionAssignment",
     "PlainConsumer",
+    "TopicGroup",
+    "list_topic_groups",
 ]

@@ -2,7 +2,8 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,16 +21,31 @@ MB = 1_000_000
 Command = Callable[..., Any]
 
 
+@dataclass(frozen=True)
+class RemovalOptions:
+    """How a removal is confirmed and shown: the values of --yes NAME, --dry-run and --json."""
+
+    confirmed: str | None
+    dry_run: bool
+    as_json: bool
+
+
 def removal_options(command: Command) -> Command:
-    """Add the options of a command that removes something: --yes NAME, --dry-run and --json."""
+    """Add the options of a command that removes something; it gets them as `options: RemovalOptions`."""
+
+    @wraps(command)
+    def run(*, confirmed: str | None, dry_run: bool, as_json: bool, **arguments: Any) -> Any:
+        return command(**arguments, options=RemovalOptions(confirmed, dry_run, as_json))
+
     options = (
         click.option("--yes", "confirmed", metavar="NAME", help="Do not ask; repeat the name to confirm."),
         click.option("--dry-run", is_flag=True, help="Show what would be removed; remove nothing."),
         json_option,
     )
+    decorated: Command = run
     for option in reversed(options):
-        command = option(command)
-    return command
+        decorated = option(decorated)
+    return decorated
 
 
 def run_removal(
@@ -38,28 +54,25 @@ def run_removal(
     action: str,
     name: str,
     remove: "Callable[[ProgressReporter], None]",
-    *,
-    confirmed: str | None,
-    dry_run: bool,
-    as_json: bool,
+    options: RemovalOptions,
 ) -> None:
     """Show a plan, refuse or confirm it, carry it out, and record who did it before and after."""
     from penstock.platform.services.operator_actions import record_action
 
-    if as_json and (dry_run or plan.blockers):
+    if options.as_json and (options.dry_run or plan.blockers):
         print_json({**asdict(plan), "removed": False})
-    elif not as_json:
+    elif not options.as_json:
         _print_plan(plan)
-    if dry_run:
+    if options.dry_run:
         return
     plan.refuse_if_blocked()
-    confirm_name(f"This cannot be undone. Type {name} to remove it", name, confirmed)
+    confirm_name(f"This cannot be undone. Type {name} to remove it", name, options.confirmed)
     details = {"items": [asdict(item) for item in plan.items]}
     record_action(settings.home, action, name, {**details, "state": "started"})
     with StepPrinter().step(f"{action} {name}") as report_progress:
         remove(report_progress)
     record_action(settings.home, action, name, {"state": "done"})
-    if as_json:
+    if options.as_json:
         print_json({**asdict(plan), "removed": True})
 
 

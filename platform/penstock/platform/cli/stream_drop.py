@@ -4,7 +4,7 @@ import click
 
 from penstock.platform.cli.command_context import current_settings, use_control_store
 from penstock.platform.cli.output import format_examples
-from penstock.platform.cli.removal_view import removal_options, run_removal
+from penstock.platform.cli.removal_view import RemovalOptions, removal_options, run_removal
 
 
 @click.command(
@@ -20,7 +20,7 @@ from penstock.platform.cli.removal_view import removal_options, run_removal
     "--keep-tables", is_flag=True, help="Remove the state only; another stream may claim the tables."
 )
 @removal_options
-def drop(stream: str, keep_tables: bool, confirmed: str | None, dry_run: bool, as_json: bool) -> None:
+def drop(stream: str, keep_tables: bool, options: RemovalOptions) -> None:
     """Remove a stream: its tables, its state and its records. The file of the pipeline may be gone.
 
     The command refuses while the stream runs, or while another pipeline reads its tables or topics. An interrupted
@@ -36,7 +36,5 @@ def drop(stream: str, keep_tables: bool, confirmed: str | None, dry_run: bool, a
             "stream drop",
             stream,
             lambda report_progress: drop_stream(settings, store, request, report_progress),
-            confirmed=confirmed,
-            dry_run=dry_run,
-            as_json=as_json,
+            options,
         )

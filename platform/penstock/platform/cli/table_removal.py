@@ -5,7 +5,7 @@ import click
 from penstock.platform.cli.command_context import current_settings, use_control_store
 from penstock.platform.cli.options import complete_names, list_streams
 from penstock.platform.cli.output import format_examples
-from penstock.platform.cli.removal_view import confirm_name, removal_options, run_removal
+from penstock.platform.cli.removal_view import RemovalOptions, confirm_name, removal_options, run_removal
 
 
 def parse_table_name(name: str) -> tuple[str | None, str]:
@@ -23,7 +23,7 @@ def parse_table_name(name: str) -> tuple[str | None, str]:
 )
 @click.argument("name")
 @removal_options
-def drop(name: str, confirmed: str | None, dry_run: bool, as_json: bool) -> None:
+def drop(name: str, options: RemovalOptions) -> None:
     """Remove a table with all its versions. NAME is KIND/TABLE, or TABLE if there is only one kind.
 
     The command refuses a table that a pipeline or a stream with state writes or looks up.
@@ -38,9 +38,7 @@ def drop(name: str, confirmed: str | None, dry_run: bool, as_json: bool) -> None
         "table drop",
         name,
         lambda report_progress: drop_table(settings, table, kind, report_progress),
-        confirmed=confirmed,
-        dry_run=dry_run,
-        as_json=as_json,
+        options,
     )
 
 

@@ -4,7 +4,7 @@ import click
 
 from penstock.platform.cli.command_context import current_settings, use_control_store
 from penstock.platform.cli.output import format_examples
-from penstock.platform.cli.removal_view import removal_options, run_removal
+from penstock.platform.cli.removal_view import RemovalOptions, removal_options, run_removal
 
 
 @click.command(
@@ -15,7 +15,7 @@ from penstock.platform.cli.removal_view import removal_options, run_removal
 )
 @click.argument("topic")
 @removal_options
-def delete(topic: str, confirmed: str | None, dry_run: bool, as_json: bool) -> None:
+def delete(topic: str, options: RemovalOptions) -> None:
     """Delete a topic of the broker with all its records.
 
     The command refuses a topic that a contract declares, or that a pipeline reads or publishes to.
@@ -30,7 +30,5 @@ def delete(topic: str, confirmed: str | None, dry_run: bool, as_json: bool) -> N
             "topics delete",
             topic,
             lambda _report_progress: delete_topic(settings, store, topic),
-            confirmed=confirmed,
-            dry_run=dry_run,
-            as_json=as_json,
+            options,
         )

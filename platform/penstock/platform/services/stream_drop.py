@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from penstock.core.display_path import display_path
+from penstock.core.names import explain_unknown_name
 from penstock.core.progress import ProgressReporter
 from penstock.engine.archive.archive_names import find_archived_topic, ledger_path, records_path
 from penstock.engine.stream_folders import read_unfinished_switch, read_writer_id
@@ -50,8 +51,9 @@ def list_known_streams(settings: Settings, store: "ControlStore") -> tuple[str, 
 def plan_stream_drop(settings: Settings, store: "ControlStore", request: StreamDrop) -> RemovalPlan:
     """Return what a drop would remove, and what prevents it."""
     stream, folder = request.stream, settings.home / "streams" / request.stream
-    if stream not in list_known_streams(settings, store):
-        raise UnknownStreamError(f"there is no stream {stream!r}. `penstock status` lists the streams")
+    known = list_known_streams(settings, store)
+    if stream not in known:
+        raise UnknownStreamError(explain_unknown_name("stream", stream, known, "penstock status"))
     tables = _list_own_tables(settings, stream)
     removed = [] if request.keep_tables else [describe_table(path, name) for name, path in tables.items()]
     if folder.is_dir():

@@ -6,7 +6,9 @@ from penstock.core.names import explain_unknown_name
 from penstock.engine.archive.archive_names import archive_name, records_path
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.storage.file_access import is_delta_table
+from penstock.ingestion.consumers import list_topic_groups
 from penstock.ingestion.contracts import dead_letter_topic, list_contract_names
+from penstock.ingestion.errors import ConsumerGroupError
 from penstock.ingestion.topics import apply_topic_plan, describe_topics, plan_cluster_changes
 from penstock.ingestion.topics.topic_specs import TopicPlan
 from penstock.pipelines.table_claims import list_pipeline_outputs
@@ -30,6 +32,7 @@ def plan_topic_delete(settings: Settings, store: ControlStore, topic: str) -> Re
     remarks = []
     if is_delta_table(settings.warehouse_path / records_path(topic)):
         remarks.append(f"its archive {records_path(topic)} stays")
+    remarks += _describe_groups(settings, topic)
     return RemovalPlan(f"topic {topic}", [item], tuple(_find_blockers(settings, store, topic)), remarks)
 
 
@@ -40,6 +43,19 @@ def delete_topic(settings: Settings, store: ControlStore, topic: str) -> None:
     plan = plan_cluster_changes(bootstrap, [], allow_destroy=[topic], client_settings=client)
     deletion = TopicPlan(tuple(change for change in plan.changes if change.topic == topic))
     apply_topic_plan(bootstrap, deletion, [topic], client)
+
+
+def _describe_groups(settings: Settings, topic: str) -> Iterator[str]:
+    """Yield a sentence for each consumer group with offsets of the topic; a reader with members loses its input."""
+    kafka = settings.kafka
+    try:
+        groups = list_topic_groups(kafka.bootstrap_servers, topic, kafka.client_config("topics"))
+    except ConsumerGroupError as error:
+        yield f"its consumer groups are not known. {error}"
+        return
+    yield from (f"consumer group {group}" for group in groups)
+    if not groups:
+        yield "no consumer group has offsets of it"
 
 
 def _find_blockers(settings: Settings, store: ControlStore, topic: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
 
 from penstock.core.clock import Clock
 from penstock.core.files import write_atomically
@@ -35,6 +36,7 @@ class TopicIdentity:
         self._broker = broker
         self._clock = clock
         self._checked_at_ms = 0
+        self._admin: AdminClient | None = None
 
     def check_at_start(self, *, has_read: bool) -> None:
         """Compare the topics with the stored ids, and store new ones. A stream without a batch takes any topic."""
@@ -54,10 +56,12 @@ class TopicIdentity:
         return ids
 
     def _fetch_ids(self) -> Mapping[str, str]:
-        admin = create_admin_client(self._broker.bootstrap, self._broker.client_options)
+        if self._admin is None:  # one for all comparisons: each client has threads and connections
+            self._admin = create_admin_client(self._broker.bootstrap, self._broker.client_options)
         try:
-            current_ids = fetch_topic_ids(admin, self._topics)
+            current_ids = fetch_topic_ids(self._admin, self._topics)
         except KafkaException as error:
+            self._admin = None  # the brokers may have other addresses now
             raise TopicUnavailableError(self._stream, self._topics, describe_kafka_error(error)) from error
         self._checked_at_ms = self._clock()
         return current_ids
