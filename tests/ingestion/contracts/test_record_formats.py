@@ -26,6 +26,7 @@ from penstock.ingestion.errors import (
     RegistryError,
 )
 from penstock.ingestion.producer import SourceBatch, create_record_format
+from penstock.ingestion.producer.record_serde import create_json_reader
 from penstock.ingestion.registry import FileRegistry, register_contract
 
 FIELDS = (
@@ -94,6 +95,13 @@ def test_a_producer_encodes_json_and_passes_encoded_values_on(encoding: str, tmp
     again = checker.check(SourceBatch([encoded.values[0]], is_encoded=True))
     assert (again.keys, again.invalid, again.values) == ([b"a"], {}, [encoded.values[0]])
     assert checker.check(SourceBatch([encoded.values[0]])).values == [encoded.values[0]]
+
+
+@pytest.mark.parametrize("encoding", FORMATS)
+def test_a_value_of_a_topic_is_shown_as_json(encoding: str, tmp_path: Path):
+    contract, registry = make_contract(encoding, FIELDS), FileRegistry(tmp_path)
+    value = create_record_format(contract, registry).encode(json_codec(contract).judge.convert(RECORD))
+    assert json.loads(create_json_reader(contract, registry)(value)) == RECORD
 
 
 @pytest.mark.parametrize("encoding", REGISTRY_FORMATS)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from penstock.ingestion.contracts import Contract
+from penstock.ingestion.contracts import Contract, json_codec
 from penstock.ingestion.contracts.record_formats.format_discovery import find_record_format
 from penstock.ingestion.contracts.record_formats.record_format import FindSchemaById, Schema
 from penstock.ingestion.errors import RegistryError
@@ -26,6 +26,15 @@ class RecordSerde:
 def create_reading_checker(contract: Contract, registry: SchemaRegistry) -> RecordChecker:
     """Return a checker for values that are in the topic, without registering a schema."""
     return _create_serde(contract, 0, find_schemas_of_topic(contract, registry)).checker
+
+
+def create_json_reader(contract: Contract, registry: SchemaRegistry) -> Callable[[bytes], bytes]:
+    """Return a function that returns a value of the topic as the JSON of its record.
+
+    The function raises InvalidRecordError or IgnoredRecordError. No schema is registered.
+    """
+    decode = _create_serde(contract, 0, find_schemas_of_topic(contract, registry)).decode
+    return lambda value: json_codec(contract).encode(decode(value))
 
 
 def create_record_format(contract: Contract, registry: SchemaRegistry | None = None) -> RecordSerde:

@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from math import isfinite, isnan
 from typing import Any
@@ -24,7 +25,7 @@ def cli_command() -> str:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON. NaN and infinities become strings, as in published topics."""
+    """Print a value as JSON. NaN and infinities become strings, and bytes Base64, as in published topics."""
     click.echo(json.dumps(_to_json_value(value), indent=2, default=str, allow_nan=False))
 
 
@@ -37,6 +38,8 @@ def _to_json_value(value: Any) -> Any:
     match value:
         case float() if not isfinite(value):
             return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case bytes():
+            return b64encode(value).decode()
         case Mapping():
             return {name: _to_json_value(item) for name, item in value.items()}
         case list() | tuple():

@@ -1,5 +1,7 @@
 """Rows of a table of the warehouse as lines of text."""
 
+import json
+from base64 import b64encode
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -46,7 +48,7 @@ def render_rows(table_rows: "TableRows", query: "RowQuery", width: int | None) -
 
 
 def format_cell(value: object) -> str:
-    """Format a value: floats with three decimals, times in seconds."""
+    """Format a value: floats with three decimals, times in seconds, bytes as text or Base64, parts as JSON."""
     match value:
         case None:
             return ""
@@ -54,8 +56,20 @@ def format_cell(value: object) -> str:
             return f"{value:.3f}"
         case datetime():
             return value.strftime("%Y-%m-%d %H:%M:%S")
+        case bytes():
+            return _format_bytes(value)
+        case dict() | list():
+            return json.dumps(value, default=str, ensure_ascii=False)
         case _:
             return str(value)
+
+
+def _format_bytes(value: bytes) -> str:
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        text = ""
+    return text if text.isprintable() and text else b64encode(value).decode()
 
 
 def _is_number(table_rows: "TableRows", index: int) -> bool:

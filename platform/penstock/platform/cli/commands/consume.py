@@ -39,12 +39,20 @@ SECTION: Section = "Topics"
     default=None,
     help="Print the headers before each value. Default: for topics of dead letters.",
 )
+@click.option(
+    "--decode",
+    is_flag=True,
+    help="Print each record as JSON by the contract, whatever the format of the topic.",
+)
 @click.option("--pause", default=0.0, type=click.FloatRange(min=0), help="Seconds to wait after each poll.")
-def command(topic: str, group: str, count: int | None, with_headers: bool | None, pause: float) -> None:
+def command(
+    topic: str, group: str, count: int | None, with_headers: bool | None, decode: bool, pause: float
+) -> None:
     """Join a consumer group, print its records, and report each change of the assigned partitions.
 
     Offsets are committed after the records are printed. If a member is killed, another member prints the records
     of its last poll again. With headers, a line is NAME:VALUE,NAME:VALUE, a tab and the value of the record.
+    With --decode, a value that cannot be read is printed as it is, and the reason goes to the error output.
     """
     from penstock.ingestion.consumers import PlainConsumer
     from penstock.ingestion.contracts import is_dead_letter_topic
@@ -58,6 +66,7 @@ def command(topic: str, group: str, count: int | None, with_headers: bool | None
             _create_printer(
                 stop,
                 pause,
+                _create_value_reader(topic) if decode else bytes,
                 with_headers=is_dead_letter_topic(topic) if with_headers is None else with_headers,
             ),
             on_assignment=lambda now: _print_note(
@@ -69,10 +78,12 @@ def command(topic: str, group: str, count: int | None, with_headers: bool | None
 
 
 def _create_printer(
-    stop: threading.Event, pause: float, *, with_headers: bool
+    stop: threading.Event, pause: float, read_value: Callable[[bytes], bytes], *, with_headers: bool
 ) -> "Callable[[Sequence[ConsumerRecord]], None]":
     def handle(records: "Sequence[ConsumerRecord]") -> None:
-        sys.stdout.buffer.writelines(_format_record(record, with_headers=with_headers) for record in records)
+        sys.stdout.buffer.writelines(
+            _format_record(record, read_value, with_headers=with_headers) for record in records
+        )
         sys.stdout.buffer.flush()
         if pause:
             stop.wait(pause)
@@ -80,9 +91,30 @@ def _create_printer(
     return handle
 
 
-def _format_record(record: "ConsumerRecord", *, with_headers: bool) -> bytes:
+def _create_value_reader(topic: str) -> Callable[[bytes], bytes]:
+    """Return a function that returns a value as JSON, or as it is if it cannot be read."""
+    from penstock.ingestion.contracts import load_contract
+    from penstock.ingestion.errors import IgnoredRecordError, InvalidRecordError
+    from penstock.ingestion.producer.record_serde import create_json_reader
+    from penstock.platform.services.schema_registry import open_schema_registry
+
+    read_json = create_json_reader(load_contract(topic), open_schema_registry(current_settings()))
+
+    def read_value(value: bytes) -> bytes:
+        try:
+            return read_json(value) if value else value
+        except (InvalidRecordError, IgnoredRecordError) as error:
+            _print_note(f"not decoded: {error}")
+            return value
+
+    return read_value
+
+
+def _format_record(
+    record: "ConsumerRecord", read_value: Callable[[bytes], bytes], *, with_headers: bool
+) -> bytes:
     headers = b",".join(name.encode() + b":" + value for name, value in record.headers.items())
-    return (headers + b"\t" if with_headers else b"") + record.value + b"\n"
+    return (headers + b"\t" if with_headers else b"") + read_value(record.value) + b"\n"
 
 
 def _format_partitions(partitions: tuple[int, ...]) -> str:
