@@ -7,7 +7,7 @@ from penstock.engine.definition.phrases import format_duration, join_phrases
 from penstock.engine.definition.predicates import predicate_sql
 from penstock.engine.plan.changelog import ChangelogWindows
 from penstock.engine.plan.joins import Join
-from penstock.engine.plan.sources import FileOrigin, PlanSource, SkewOrigin, WatermarkStrategy
+from penstock.engine.plan.sources import FileOrigin, PlanSource, SkewOrigin, TopicOrigin, WatermarkStrategy
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
 from penstock.engine.plan.steps import (
@@ -105,7 +105,7 @@ def source_node(source: PlanSource) -> LogicalNode:
     location = (
         f"{origin.format} files at {origin.path}"
         if isinstance(origin, FileOrigin)
-        else f"topic {origin.topic}"
+        else f"topic {origin.topic}{_describe_deletes(origin)}"
     )
     watermark_rule = source.watermark
     out_of_orderness = format_duration(watermark_rule.max_out_of_orderness)
@@ -117,6 +117,16 @@ def source_node(source: PlanSource) -> LogicalNode:
         return node
     ids = join_phrases(list(source.deduplication.by))
     return LogicalNode(f"deduplicate by {ids} within {format_duration(source.deduplication.within)}", (node,))
+
+
+def _describe_deletes(origin: TopicOrigin) -> str:
+    match origin.deletes:
+        case "keep":
+            return ", with events of deleted rows"
+        case "ignore":
+            return ", without events of deleted rows"
+        case None:
+            return ""
 
 
 def describe_watermark_options(source: PlanSource) -> str:

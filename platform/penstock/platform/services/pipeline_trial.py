@@ -109,7 +109,8 @@ def _resolve_topic(topic: str | None, topics: Sequence[str]) -> str:
 
 def _iter_values(topic: str, path: Path) -> Iterator[bytes]:
     """Yield the records of a file as JSON."""
-    contract = replace(load_contract(topic), encoding="json")
+    # The format of the topic does not matter here: a file has the records themselves.
+    contract = replace(load_contract(topic), encoding="json", deletes=None, envelope=())
     kind = SOURCE_KIND_BY_SUFFIX.get(path.suffix.lower(), DEFAULT_SOURCE_KIND)
     source = open_source(kind, contract, create_record_format(contract), now_ms, {"path": str(path)})
     return chain.from_iterable(batch.values for batch in source.read(None))
