@@ -22,6 +22,7 @@ LEASE_MS = 600_000
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     monkeypatch.setenv("PENSTOCK_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PENSTOCK_KAFKA__PORT", "1")  # no broker
     return load_settings().settings
 
 

@@ -36,17 +36,8 @@ def read_topic(
 
     Raises TopicReadError if the broker does not answer.
     """
-    _require_listener(bootstrap, topic)
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "penstock-read",  # required, but no group is joined
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "log_level": 0,
-            **client_settings,
-        }
-    )
+    require_listener(bootstrap, topic)
+    consumer = open_reading_consumer(bootstrap, client_settings)
     try:
         metadata = consumer.list_topics(topic, timeout=REQUEST_TIMEOUT_S).topics[topic]
         if metadata.error is not None:
@@ -54,7 +45,7 @@ def read_topic(
         return [
             record
             for partition in sorted(metadata.partitions)
-            for record in _read(consumer, topic, partition)
+            for record in _read_all(consumer, topic, partition)
         ]
     except KafkaException as error:
         raise TopicReadError(
@@ -64,7 +55,7 @@ def read_topic(
         consumer.close()
 
 
-def _require_listener(bootstrap: str, topic: str) -> None:
+def require_listener(bootstrap: str, topic: str) -> None:
     """Raise TopicReadError if nothing listens: the client would retry for a long time."""
     problem: OSError | None = None
     for server in bootstrap.split(","):
@@ -80,9 +71,30 @@ def _require_listener(bootstrap: str, topic: str) -> None:
     ) from problem
 
 
-def _read(consumer: Consumer, topic: str, partition: int) -> Iterator[StoredRecord]:
+def open_reading_consumer(bootstrap: str, client_settings: KafkaClientSettings) -> Consumer:
+    """Return a consumer that reports the ends of partitions, for `read_partition`; close it after use."""
+    return Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "penstock-read",  # required, but no group is joined
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "log_level": 0,
+            **client_settings,
+        }
+    )
+
+
+def _read_all(consumer: Consumer, topic: str, partition: int) -> Iterator[StoredRecord]:
     """Yield the records of a partition up to its end of now."""
-    position, end = consumer.get_watermark_offsets(TopicPartition(topic, partition), REQUEST_TIMEOUT_S)
+    first, end = consumer.get_watermark_offsets(TopicPartition(topic, partition), REQUEST_TIMEOUT_S)
+    yield from read_partition(consumer, topic, partition, first, end)
+
+
+def read_partition(
+    consumer: Consumer, topic: str, partition: int, position: int, end: int
+) -> Iterator[StoredRecord]:
+    """Yield the records of a partition from one offset up to, and without, another."""
     if position >= end:
         return
     consumer.assign([TopicPartition(topic, partition, position)])

@@ -25,7 +25,12 @@ class RecordSerde:
 
 def create_reading_checker(contract: Contract, registry: SchemaRegistry) -> RecordChecker:
     """Return a checker for values that are in the topic, without registering a schema."""
-    return _create_serde(contract, 0, find_schemas_of_topic(contract, registry)).checker
+    return create_reading_serde(contract, registry).checker
+
+
+def create_reading_serde(contract: Contract, registry: SchemaRegistry) -> RecordSerde:
+    """Return the serde of values that are in the topic, without registering a schema. It is for decoding only."""
+    return _create_serde(contract, 0, find_schemas_of_topic(contract, registry))
 
 
 def create_json_reader(contract: Contract, registry: SchemaRegistry) -> Callable[[bytes], bytes]:

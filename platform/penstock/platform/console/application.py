@@ -20,6 +20,7 @@ from penstock.platform.console.read_errors import READ_ERRORS, describe_read_err
 from penstock.platform.console.rendering import TemplateRenderer
 from penstock.platform.console.response_headers import add_security_headers
 from penstock.platform.console.stack_reader import StackReader
+from penstock.platform.console.topic_reading import RecentRecords
 from penstock.platform.control import ControlStore
 from penstock.platform.errors import TableNotFoundError, UnknownStreamError, UnknownTopicError
 from penstock.platform.settings import Settings
@@ -30,7 +31,14 @@ STATIC_FOLDER = Path(__file__).parent / "static"
 
 def build_context(settings: Settings, store: ControlStore, clock: Callable[[], int]) -> ConsoleContext:
     """Return what the pages of a console use."""
-    return ConsoleContext(settings, store, clock, StackReader(settings, store, clock), TemplateRenderer())
+    return ConsoleContext(
+        settings,
+        store,
+        clock,
+        StackReader(settings, store, clock),
+        TemplateRenderer(),
+        RecentRecords(settings, clock),
+    )
 
 
 def build_console(context: ConsoleContext) -> AsgiApplication:

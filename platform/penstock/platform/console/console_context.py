@@ -9,6 +9,7 @@ from starlette.requests import Request
 
 from penstock.platform.console.rendering import TemplateRenderer
 from penstock.platform.console.stack_reader import StackReader
+from penstock.platform.console.topic_reading import RecentRecords
 from penstock.platform.control import ControlStore
 from penstock.platform.settings import Settings
 
@@ -22,6 +23,7 @@ class ConsoleContext:
     clock: Callable[[], int]
     stack: StackReader
     renderer: TemplateRenderer
+    records: RecentRecords
     stopping: threading.Event = field(default_factory=threading.Event)
 
 

@@ -28,6 +28,11 @@ ViewModel = Mapping[str, Any]
 ReadModel = Callable[[Request, ConsoleContext], ViewModel]
 
 
+def is_update(request: Request) -> bool:
+    """Return whether a request is for the updates of a page that is shown already."""
+    return EVENT_STREAM in request.headers.get("accept", "")
+
+
 @dataclass(frozen=True)
 class LivePage:
     """A page: the file of its template, what reads its view model, and how often it is updated."""
@@ -42,7 +47,7 @@ class LivePage:
 
     async def respond(self, request: Request) -> Response:
         """Answer with the whole page, or with its updates."""
-        if EVENT_STREAM in request.headers.get("accept", ""):
+        if is_update(request):
             return StreamingResponse(self._iter_events(request), media_type=EVENT_STREAM)
         session = open_session(request)
         page = await run_in_threadpool(self._render_page, request, session.token)

@@ -83,7 +83,7 @@ def build_stack_graph(
     topics = _unique(f"{topic}" for row in shown for topic in ends[row.name].topics)
     outputs = _unique(output for row in shown for output in ends[row.name].outputs)
     return StackGraph(
-        [GraphNode("topic", topic) for topic in topics],
+        [GraphNode("topic", topic, f"/topics/{topic}") for topic in topics],
         [GraphNode("stream", row.name, f"/streams/{row.name}", row.tone, row.state) for row in shown],
         [GraphNode("table", output, f"/tables/{output}") for output in outputs],
         edges,

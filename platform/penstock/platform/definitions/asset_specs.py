@@ -42,6 +42,8 @@ class AssetContext:
     owner: str
     contracts_folder: Path
     storage_path: StoragePath | None = None
+    console_url: str = ""
+    """The address of the console, with a slash at its end; assets have no link to it without one."""
 
     @property
     def tables(self) -> StoragePath:
@@ -77,6 +79,7 @@ def topic_asset_spec(contract: Contract, asset_context: AssetContext) -> AssetSp
         metadata={
             "dagster/column_schema": MetadataValue.table_schema(build_topic_schema(contract)),
             "dagster/table_name": contract.topic,
+            **link_to_console(asset_context, f"topics/{contract.topic}"),
             **_code_reference(asset_context.contracts_folder / f"{contract.topic}.yaml"),
         },
     )
@@ -92,7 +95,10 @@ def stream_asset_spec(pipeline: CatalogPipeline, asset_context: AssetContext) ->
         kinds={"spark"},
         owners=[asset_context.owner],
         freshness_policy=FreshnessPolicy.time_window(fail_window=FRESHNESS_WINDOW),
-        metadata=_code_reference(pipeline.file),
+        metadata={
+            **link_to_console(asset_context, f"streams/{pipeline.name}"),
+            **_code_reference(pipeline.file),
+        },
     )
 
 
@@ -137,9 +143,16 @@ def table_asset_spec(
             ),
             "dagster/table_name": "/".join(key.path),
             "dagster/uri": f"{asset_context.warehouse}/{'/'.join(key.path)}",
+            **(link_to_console(asset_context, f"tables/{'/'.join(key.path)}") if sink.is_delta_table else {}),
             **_code_reference(pipeline.file),
         },
     )
+
+
+def link_to_console(asset_context: AssetContext, path: str) -> dict[str, Any]:
+    """Return metadata that links to a page of the console."""
+    url = asset_context.console_url
+    return {"console": MetadataValue.url(f"{url}{path}")} if url else {}
 
 
 def _code_reference(file: Path | None) -> dict[str, Any]:

@@ -45,7 +45,13 @@ def build_definitions(context: DefinitionsContext) -> Definitions:
     return build_catalog_definitions(
         contract_catalog.contracts,
         context.pipelines,
-        AssetContext(settings.warehouse, settings.dagster.owner, CATALOG_FOLDER, settings.warehouse_path),
+        AssetContext(
+            settings.warehouse,
+            settings.dagster.owner,
+            CATALOG_FOLDER,
+            settings.warehouse_path,
+            settings.console.url,
+        ),
         context.open_store,
         RunActions(settings.home),
         now_ms,

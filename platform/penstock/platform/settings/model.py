@@ -168,6 +168,11 @@ class ConsoleSettings(SettingsSection):
     """The web console: its address, and who may act in it."""
 
     port: PortNumber = Field(3030, description="port of the console")
+    url: PublicAddress = Field(
+        "",
+        pattern=r"^(|https?://.+/)$",
+        description="address in links from Dagster, with a slash at its end; `penstock up` has its own",
+    )
     hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="names by which browsers reach the console, beside localhost; separated by commas"
     )

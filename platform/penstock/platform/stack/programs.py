@@ -16,6 +16,7 @@ from penstock.platform.settings.environment_variables import (
     settings_to_variables,
 )
 from penstock.platform.settings.model import LOOPBACK
+from penstock.platform.settings.naming import variable_name
 from penstock.platform.stack.dagster_home import (
     CODE_LOCATION,
     CODE_LOCATION_MODULE,
@@ -128,6 +129,7 @@ def dagster_programs(settings: Settings) -> list[Program]:
     """Return Dagster's code server, webserver and daemon; the last two start when the code server answers."""
     environment = {
         **settings_to_variables(settings, _DAGSTER_SECTIONS),
+        variable_name("console.url"): settings.console.url or settings.console_url,
         "DAGSTER_HOME": str(dagster_home(settings)),
         "DAGSTER_DISABLE_TELEMETRY": "1",
         "PYTHONUNBUFFERED": "1",

@@ -11,11 +11,12 @@ from penstock.engine.archive.archive_names import find_archived_topic
 from penstock.engine.errors import DefinitionError
 from penstock.engine.explain import Explanation, explain
 from penstock.engine.host.control import BatchRecord
+from penstock.engine.plan.sources import TopicOrigin
 from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.physical_plan import describe_physical_plan
 from penstock.pipelines import catalog
 from penstock.platform.console.console_context import ConsoleContext
-from penstock.platform.console.live_page import LivePage, ViewModel
+from penstock.platform.console.live_page import LivePage, ViewModel, is_update
 from penstock.platform.console.pages.stream_state import list_commands
 from penstock.platform.console.pane_picture import PanePicture, draw_panes
 from penstock.platform.console.pane_reading import PaneReading, list_drawn_stages, read_panes
@@ -82,7 +83,7 @@ def read_stream_page(request: Request, context: ConsoleContext) -> ViewModel:
         "fates": fates,
         "commands": list_commands(rows[name].state),
         "actions": _list_actions(context, name),
-        **_read_panes(context, plan, batches, selection, now_ms),
+        **_read_panes(context, plan, batches, selection, now_ms, is_update=is_update(request)),
     }
 
 
@@ -92,6 +93,8 @@ def _read_panes(
     batches: Sequence[BatchRecord],
     selection: StreamSelection,
     now_ms: int,
+    *,
+    is_update: bool,
 ) -> ViewModel:
     """Return the stages with panes, and the picture of the selected one."""
     stages = [] if plan is None else list_drawn_stages(plan)
@@ -104,7 +107,15 @@ def _read_panes(
     if plan is not None and chosen is not None:
         span_ms = min(selection.span_min * 60_000, MAX_PANE_SPAN // timedelta(milliseconds=1))
         interval = now_ms - span_ms, now_ms
-        reading = read_panes(context.settings.warehouse_path, plan, chosen, batches, interval, [])
+        # The first view does not wait for the broker; the updates that follow have the records.
+        read_records = context.records.read if is_update else context.records.list_known
+        records = [
+            record
+            for source in plan.sources_of(chosen)
+            if isinstance(source.origin, TopicOrigin)
+            for record in read_records(source.origin.topic, span_ms)
+        ]
+        reading = read_panes(context.settings.warehouse_path, plan, chosen, batches, interval, records)
         picture = None if reading is None else draw_panes(reading, selection.key)
     return {
         "stages": names,

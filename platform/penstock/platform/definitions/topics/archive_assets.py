@@ -18,7 +18,7 @@ from penstock.engine.archive.completeness_check import find_disagreements
 from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import is_delta_table
 from penstock.platform.definitions.asset_keys import archive_key, stream_key, topic_key
-from penstock.platform.definitions.asset_specs import AssetContext
+from penstock.platform.definitions.asset_specs import AssetContext, link_to_console
 from penstock.platform.definitions.scheduled_checks import build_checks
 from penstock.platform.definitions.streams.batch_sensor import ReportedStream
 
@@ -46,6 +46,7 @@ def build_archive_specs(topics: Mapping[str, str], asset_context: AssetContext) 
             group_name="streams",
             kinds={"python"},
             owners=[asset_context.owner],
+            metadata=link_to_console(asset_context, f"streams/{archive_name(topic)}"),
         )
         yield AssetSpec(
             archive_key(topic),
@@ -59,6 +60,7 @@ def build_archive_specs(topics: Mapping[str, str], asset_context: AssetContext) 
                     TableSchema([TableColumn(*column) for column in _ARCHIVE_COLUMNS])
                 ),
                 "dagster/table_name": records_path(topic),
+                **link_to_console(asset_context, f"tables/raw/{topic}"),
                 "dagster/uri": f"{asset_context.warehouse}/{records_path(topic)}",
             },
         )
