@@ -15,7 +15,7 @@ LOCK := $(UV) pip compile -q --universal --python-version 3.11 --generate-hashes
 	--no-annotate --custom-compile-command "make lock"
 
 .DEFAULT_GOAL := help
-.PHONY: help up down status logs test test-plain test-again check golden bench lock clean run-environment dev-environment set-up
+.PHONY: help up down status logs test test-plain test-again check golden power-cuts bench lock clean run-environment dev-environment set-up
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ check: dev-environment ## format, lint, types, import rules, licences
 
 golden: dev-environment ## make the golden home of the version in pyproject.toml
 	@$(BIN)/python -m tests.golden.create
+
+power-cuts: dev-environment ## cut the power in recorded runs, for an hour; MINUTES=600 for a night
+	@$(BIN)/python -m tests.pipelines.engine.power --minutes $(or $(MINUTES),60)
 
 bench: dev-environment ## run the benchmarks and print their figures
 	@for bench in tests/benchmarks/bench_*.py; do echo "== $$bench"; $(BIN)/python -m tests.benchmarks.$$(basename $$bench .py) || exit 1; done

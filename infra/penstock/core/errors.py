@@ -5,6 +5,7 @@ PenstockError
 ├── ReferenceImportError  a module:name cannot be imported
 ├── UnknownKindError  a name or module:name is no kind of window, source, ...
 ├── WaitTimeoutError  a condition did not become true before its deadline
+├── DamagedFileError  a file of Penstock is torn, or its checksum is wrong
 ├── SecretError       a secret cannot be read, or would be printed
 ├── HttpServerError   an HTTP server cannot start
 └── ServerAccessError a server would be open to callers that it should refuse
@@ -13,6 +14,8 @@ The other packages draw their own trees in their `errors.py`; each of them start
 """
 
 from typing import ClassVar
+
+from typing_extensions import override
 
 
 class PenstockError(Exception):
@@ -49,6 +52,20 @@ class UnknownKindError(PenstockError):
 
 class WaitTimeoutError(PenstockError):
     """A condition that did not become true before its deadline."""
+
+
+class DamagedFileError(PenstockError):
+    """A file that Penstock wrote and that is no longer whole: which one, and how that shows."""
+
+    def __init__(self, path: object, problem: str) -> None:
+        super().__init__(f"{path}: {problem}.")
+        self.args = (path, problem)
+        self.path = path
+        self.problem = problem
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.path}: {self.problem}."
 
 
 class SecretError(PenstockError):

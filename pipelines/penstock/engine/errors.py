@@ -10,6 +10,8 @@ PipelineError
 ├── TranscriptError        a case file is invalid
 │   └── UnsupportedCaseError  a case needs what the engine does not have
 ├── JournalError           a stream's files cannot be read, or contradict a request
+│   ├── DamagedEntryError    a file of the journal or of the state is torn, or its checksum is wrong
+│   └── TableAheadError      a table has batches that the journal does not know
 ├── WriterFencedError      another host writes this stream now
 ├── StreamDrainingError    a batch arrived while its stream was stopping; the next start repeats it
 ├── StatefulFunctionError  a stateful function returned an invalid result
@@ -151,6 +153,34 @@ class JournalError(PipelineError):
 
     def __init__(self, path: object, problem: str, fix: str) -> None:
         super().__init__(f"{path}: {problem}. {fix}.")
+
+
+class DamagedEntryError(JournalError):
+    """A file of the journal or of the state that is torn, or whose checksum is wrong."""
+
+    def __init__(self, path: object, problem: str) -> None:
+        super().__init__(
+            path,
+            problem,
+            "`penstock stream repair NAME`, with the name of the stream, shows how it can resume",
+        )
+        self.problem = f"{path} {problem}"
+
+
+class TableAheadError(JournalError):
+    """A table has batches that the journal of its stream does not know, as after a lost or restored journal."""
+
+    def __init__(self, stream: str, table: str, table_batch: int, journal_batch: int) -> None:
+        known = (
+            f"the journal of {stream} ends with batch {journal_batch}"
+            if journal_batch >= 0
+            else (f"the journal of {stream} has no batch")
+        )
+        super().__init__(
+            table,
+            f"has batch {table_batch}, and {known}. Records would be counted twice or lost, so the stream stops",
+            f"`penstock stream repair {stream}` shows how it can resume",
+        )
 
 
 class StatefulFunctionError(PipelineError):

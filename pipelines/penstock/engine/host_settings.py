@@ -51,6 +51,11 @@ class HostSettings(SettingsSection):
     poison_limit: int = Field(
         10, ge=0, description="records that user code may fail on in 100 batches; they are quarantined"
     )
+    sync_writes: bool = Field(
+        True,
+        description="sync files to disk with each batch; without it a batch is some ms faster, and a power cut may "
+        "take `penstock stream repair` or a replay",
+    )
     log_format: Literal["text", "json"] = Field("text", description="format of the host's log")
 
     @model_validator(mode="after")

@@ -6,7 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
-from penstock.core.files import write_atomically
+from penstock.core.file_sync import sync_folder
+from penstock.core.files import write_atomically, write_synced
 from penstock.engine.errors import ReplayError
 
 _CURRENT_POINTER, _SWITCH_MARKER = "current", "switching"
@@ -38,10 +39,11 @@ def load_or_create_writer_id(streams: Path, stream: str) -> str:
         path = streams / stream / _WRITER_ID_FILE
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(f"{path.name}.{uuid4().hex[:8]}.partial")
-        partial.write_text(uuid4().hex, "utf-8")
+        write_synced(partial, uuid4().hex.encode())
         with suppress(FileExistsError):  # another process has created it
             os.link(partial, path)
         partial.unlink()
+        sync_folder(path.parent)
         writer_id = path.read_text("utf-8").strip()
     return writer_id
 
@@ -113,3 +115,4 @@ def finish_switch(streams: Path, stream: str, replay: str) -> None:
     """Point the stream to the folder of a replay, and remove the mark."""
     write_atomically(streams / stream / _CURRENT_POINTER, replay)
     (streams / stream / _SWITCH_MARKER).unlink(missing_ok=True)
+    sync_folder(streams / stream)

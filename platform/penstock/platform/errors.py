@@ -17,6 +17,7 @@ PlatformError
 ├── DemoError          a demonstration cannot run: no input, or its records did not arrive
 ├── UpgradeRefusedError an upgrade requires more than was accepted
 ├── SampleError        a share or an interval is invalid
+├── StreamRepairError  a stream cannot be repaired
 ├── RemovalError       something must not be removed, or could not be
 └── TableNotFoundError no table has that name yet
 
@@ -118,6 +119,10 @@ class SampleError(PlatformError):
     """The share of keys or the interval of an audit is invalid."""
 
     exit_code = 2
+
+
+class StreamRepairError(PlatformError):
+    """A stream that cannot be repaired: what prevents it, and the other ways to resume."""
 
 
 class RemovalError(PlatformError):

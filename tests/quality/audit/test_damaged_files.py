@@ -154,9 +154,7 @@ def test_an_unreadable_file_fails_only_its_own_check(
     failures = find_failures(bench)
     assert set(failures) == {check}
     assert failures[check].startswith(prefix)
-    assert (
-        "Restore the file from a backup" in failures[check] or "restore it from a backup" in failures[check]
-    )
+    assert "`penstock stream repair NAME`" in failures[check] or "restore it from a backup" in failures[check]
     (bench.folder / "warehouse" / "ledger" / "stream" / "_delta_log").rename(tmp_path / "gone")
     assert "offset ranges" in find_unproven(bench)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.core.clock import Clock
+from penstock.core.file_sync import sync_files, sync_folder
 from penstock.core.files import atomic_path
 from penstock.core.kafka_topics import TopicIds
 from penstock.ingestion.errors import LedgerError
@@ -32,8 +33,8 @@ MAX_SEGMENT_BYTES = 8_388_608
 class DeliveryLedger:
     """Writes the ledger of a producer.
 
-    Guarantees that an acknowledgement is on disk when `record_acknowledgements` returns, and that no second process
-    writes the same ledger. Not guaranteed: that a record without an acknowledgement is not in the topic. Intents
+    Guarantees that an entry is on disk when the call that records it returns, and that no second process writes the
+    same ledger. Not guaranteed: that a record without an acknowledgement is not in the topic. Intents
     exist to resolve that. Addresses are retained for `retention_ms`, or forever if it is None.
     """
 
@@ -105,6 +106,7 @@ class DeliveryLedger:
         if own_folder.exists():
             own_folder.rename(self.directory)
         self.directory.mkdir(exist_ok=True)
+        sync_folder(self.directory.parent)
         former_lock, self._lock_handle = self._lock_handle, _lock_directory(self.directory)
         if former_lock is not None:
             os.close(former_lock)
@@ -124,7 +126,7 @@ class DeliveryLedger:
         skip_records: int = 0,
         position_after: Any = None,
     ) -> None:
-        """Record that records are about to be sent. The entry survives a kill, but not a power failure."""
+        """Record and sync that records are about to be sent, so that a start after a power cut looks for them."""
         if self._journal.size_bytes > self._max_segment_bytes:
             self._roll_segment()
         self._append_entry(
@@ -132,6 +134,7 @@ class DeliveryLedger:
                 first_sequence, record_count, position, skip_records, self._clock(), position_after
             )
         )
+        self._journal.sync()
 
     def record_acknowledgements(
         self, chunks: Sequence[tuple[int, Sequence[int], OffsetRunsByTarget]]
@@ -191,6 +194,7 @@ class DeliveryLedger:
             partial_journal.append(session, *state.pending_intents)
             partial_journal.close()
         self._journal = DeliveryJournal(path)
+        sync_folder(self.directory)
         compact_segment(full_segment)
         self._delete_expired_segments(now)
 
@@ -208,7 +212,10 @@ def _open_journal(directory: Path) -> tuple[DeliveryLedgerState, DeliveryJournal
     paths = list_segments(directory)
     if paths:
         truncate_torn_entry(paths[-1])
-    return replay_segments(paths), DeliveryJournal(paths[-1] if paths else _segment_path(directory, 0))
+    state = replay_segments(paths)
+    journal = DeliveryJournal(paths[-1] if paths else _segment_path(directory, 0))
+    sync_files([journal.path])
+    return state, journal
 
 
 def _kept_path(directory: Path, topic_id: str) -> Path:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from penstock.core.file_sync import sync_folder
 from penstock.core.files import atomic_path
 from penstock.ingestion.contracts.record_formats.record_format import Schema
 from penstock.ingestion.errors import RegistryError
@@ -73,6 +74,7 @@ class FileRegistry:
             json.dump(content, file, indent=1)
             file.flush()
             os.fsync(file.fileno())
+        sync_folder(self._path.parent)
 
     @contextmanager
     def _hold_lock(self) -> Iterator[None]:

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from penstock.core.file_sync import sync_folder
 from penstock.ingestion.errors import SourceError
 
 
@@ -57,6 +58,7 @@ class FileOrder:
             file.writelines(f"{name}\n" for name in names)
             file.flush()
             os.fsync(file.fileno())
+        sync_folder(self._index.parent)
 
 
 def _is_complete_file(name: str) -> bool:

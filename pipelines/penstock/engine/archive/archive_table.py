@@ -5,13 +5,14 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import CommitProperties, PostCommitHookProperties, Transaction
+from deltalake import PostCommitHookProperties, Transaction
 from deltalake.transaction import AddAction
 
 from penstock.engine.archive.archive_rows import ARCHIVE_RECORD_SCHEMA
 from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import create_delta_table, make_parent_folder, write_parquet
 from penstock.engine.tables.batch_table import BatchTable, checkpoint_configuration
+from penstock.engine.tables.log_entries import build_commit_properties
 from penstock.engine.tables.table_change import DataFile, TableChange
 
 DAY_COLUMN = "day"
@@ -58,17 +59,16 @@ class ArchiveTable(BatchTable):
         return file_count
 
     def _commit(self, batch_id: int, change: TableChange, clock: int) -> None:
+        adds = [
+            AddAction(f.path, f.size, {DAY_COLUMN: _day_of_path(f.path)}, f.written_at_ms, True, f.statistics)
+            for f in change.adds
+        ]
         self._table.create_write_transaction(
-            [
-                AddAction(
-                    f.path, f.size, {DAY_COLUMN: _day_of_path(f.path)}, f.written_at_ms, True, f.statistics
-                )
-                for f in change.adds
-            ],
+            [*adds],
             mode="append",
             schema=self.schema,
             partition_by=DAY_COLUMN,
-            commit_properties=CommitProperties(app_transactions=[Transaction(self.application, batch_id)]),
+            commit_properties=build_commit_properties(adds, (), [Transaction(self.application, batch_id)]),
             post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
         )
 

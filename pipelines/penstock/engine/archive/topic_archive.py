@@ -9,6 +9,7 @@ records are read again, perhaps in other batches. After a later kill, the commit
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from penstock.core.file_sync import sync_files
 from penstock.engine.archive.archive_names import archive_name, ledger_path, records_path
 from penstock.engine.archive.archive_rows import (
     ARCHIVE_LEDGER_SCHEMA,
@@ -59,6 +60,10 @@ class TopicArchive:
         if claim is not None:
             self._records.claim(claim)
             self._ledger.claim(claim)
+        self._tables: dict[str, BatchTable] = {
+            records_path(topic): self._records,
+            ledger_path(topic): self._ledger,
+        }
         self.last_outcome: BatchOutcome | None = None
 
     @property
@@ -90,6 +95,11 @@ class TopicArchive:
         """Archive records, which must start where the last batch ended."""
         self._fence.ensure_held()
         prepared_outcome = self._prepare_outcome(slices, clock, lag_records)
+        sync_files(
+            file
+            for path, table in self._tables.items()
+            for file in table.list_unsynced_files(prepared_outcome.changes.get(path, TableChange()))
+        )
         decided_outcome = self._journal.commit_outcome(prepared_outcome)
         if decided_outcome is not prepared_outcome:
             # Another host committed this batch: the next start must continue from its offsets.
@@ -156,9 +166,8 @@ class TopicArchive:
             )
 
     def _commit_and_report(self, outcome: BatchOutcome) -> None:
-        tables = {records_path(self.topic): self._records, ledger_path(self.topic): self._ledger}
         for path, change in outcome.changes.items():
-            tables[path].commit(outcome.batch_id, change, outcome.clock)
+            self._tables[path].commit(outcome.batch_id, change, outcome.clock)
         self._merge_previous_day(outcome)
         self.last_outcome = outcome
         self._report_outcome(outcome)

@@ -12,6 +12,7 @@ from penstock.core.log_context import bind_log_context
 from penstock.engine.batch.batch_input import BatchInput, make_empty_input
 from penstock.engine.batch.batch_rows import BatchSink
 from penstock.engine.batch.batch_run import BatchRunner
+from penstock.engine.batch.batch_sync import BatchSync
 from penstock.engine.batch.committed_state import CommittedState
 from penstock.engine.batch.engine_options import DEFAULT_OPTIONS, EngineOptions
 from penstock.engine.batch.input_watermarks import WatermarkRules
@@ -20,7 +21,7 @@ from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.batch.stage_states import StateTrees
 from penstock.engine.batch.write_fence import WriteFence
-from penstock.engine.errors import JournalError, WriterFencedError
+from penstock.engine.errors import JournalError, TableAheadError, WriterFencedError
 from penstock.engine.operators.stage_graph import CompiledGraph
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS
 
@@ -42,10 +43,27 @@ class BatchEngine:
         self._watermark_rules = watermark_rules
         self._fence = fence
         self._read_lookup_versions = options.read_lookup_versions
-        self._journal = BatchJournal.open_for_writing(directory / "journal")
+        self._journal = BatchJournal.open_for_writing(
+            directory / "journal", syncs=options.settings.sync_writes
+        )
+        self._tables = tables
         self._committed = CommittedState(graph, directory, options.dedup_memory)
         self._runner = BatchRunner(
-            graph, watermark_rules, tables, fence, report_outcome, options, self._journal, self._committed
+            graph,
+            watermark_rules,
+            tables,
+            fence,
+            report_outcome,
+            options,
+            self._journal,
+            self._committed,
+            BatchSync(
+                self._journal,
+                tables,
+                directory,
+                options.list_input_files,
+                enabled=options.settings.sync_writes,
+            ),
         )
 
     @property
@@ -67,11 +85,22 @@ class BatchEngine:
             return ""
         return "" if pending_intent is None else pending_intent.description
 
+    def drop_unplanned_batch(self, is_planned: Callable[[int], bool]) -> None:
+        """Drop the intent of a batch that Spark does not repeat, because a power cut took its plan.
+
+        Nothing of the batch was shown, so its records may be cut otherwise. Call this before `resume`.
+        """
+        outcome = self._journal.read_last_outcome()
+        pending = self._journal.read_intent(0 if outcome is None else outcome.batch_id + 1)
+        if pending is not None and pending.spark_batch is not None and not is_planned(pending.spark_batch):
+            self._fence.ensure_held()
+            self._journal.drop_pending(pending.batch_id)
+
     def resume(self) -> None:
         """Resume from the journal: commit and report the last outcome again, and finish a tick that was started."""
-        outcome = self._journal.read_last_outcome()
-        if outcome is not None:
-            self._runner.resume_from(outcome)
+        outcomes = self._recover_tables()
+        if outcomes:
+            self._runner.resume_from(outcomes[-1])
         pending_intent = self._pending_intent()
         if pending_intent is not None and pending_intent.kind == "tick":
             self._run_tick(pending_intent)
@@ -139,6 +168,21 @@ class BatchEngine:
         if self.last_outcome is None or self._pending_intent() is not None:
             return MAX_TIMESTAMP_MS
         return self._committed.next_due_clock(self._watermark_rules)
+
+    def _recover_tables(self) -> list[BatchOutcome]:
+        """Make the tables fit the journal; return its outcomes, oldest first.
+
+        A host that has just lost its lease may commit one more batch meanwhile, so the journal is read again.
+        """
+        while True:
+            outcomes = list(self._journal.read_outcomes())
+            try:
+                self._tables.recover(outcomes)
+            except TableAheadError:
+                if self._journal.read_last_outcome() == (outcomes[-1] if outcomes else None):
+                    raise
+            else:
+                return outcomes
 
     def _pending_intent(self) -> BatchIntent | None:
         """Return the intent after the last committed batch, if there is one."""

@@ -1,8 +1,9 @@
 """The rows of a batch, and where an engine writes them."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow as pa
 from penstock.engine.batch.accounts import PartitionAccount
 from penstock.engine.batch.batch_input import CHECK_COUNTS_SCHEMA
 from penstock.engine.batch.lookup_versions import LOOKUP_VERSIONS_SCHEMA
+from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.tables.table_change import TableChange
 
@@ -41,6 +43,15 @@ class BatchSink(Protocol):
 
     def discard(self, changes: Mapping[str, TableChange]) -> None:
         """Remove what was written for a batch that failed before its commit."""
+
+    def list_unsynced_files(self, changes: Mapping[str, TableChange]) -> Sequence[Path]:
+        """Return local files that must be synced before the outcome: of these changes, and of earlier commits."""
+
+    def recover(self, outcomes: Sequence[BatchOutcome]) -> None:
+        """Compare the tables with the retained outcomes, oldest first, and commit what they lack.
+
+        Raises TableAheadError if a table has a batch after the last outcome.
+        """
 
     def commit(self, batch_id: int, changes: Mapping[str, TableChange], clock: int) -> None:
         """Commit a batch's changes, each once."""

@@ -1,7 +1,7 @@
 """Runs a batch whose intent is declared: computes it, writes it, commits its outcome, and publishes it.
 
 1. Read and process the records. Nothing of this is visible outside.
-2. Write files that nothing references yet: the changed state, and the rows of each table.
+2. Write files that nothing references yet: the changed state, and the rows of each table. Sync them.
 3. Commit the outcome, which references all of them, to the journal.
 4. Commit the files of each table in one transaction, identified by (application, batch id).
 5. Report the outcome to the control store.
@@ -17,6 +17,7 @@ from penstock.engine.batch.batch_computation import BatchComputation
 from penstock.engine.batch.batch_input import BatchInput
 from penstock.engine.batch.batch_result import BatchResult
 from penstock.engine.batch.batch_rows import BatchRows, BatchSink, count_panes_by_timing
+from penstock.engine.batch.batch_sync import BatchSync
 from penstock.engine.batch.committed_state import CommittedState, WrittenState
 from penstock.engine.batch.engine_options import EngineOptions
 from penstock.engine.batch.history_pruning import forget_before, prune_history
@@ -46,6 +47,7 @@ class BatchRunner:
         options: EngineOptions,
         journal: BatchJournal,
         committed: CommittedState,
+        batch_sync: BatchSync,
     ) -> None:
         self._graph = graph
         self._watermark_rules = watermark_rules
@@ -55,6 +57,7 @@ class BatchRunner:
         self._options = options
         self._journal = journal
         self._committed = committed
+        self._sync = batch_sync
         self._poison_isolation = PoisonIsolation(
             journal, fence.stream, options.settings.poison_limit, options.find_resent
         )
@@ -73,6 +76,7 @@ class BatchRunner:
 
     def resume_from(self, outcome: BatchOutcome) -> None:
         """Continue from the last outcome of the journal, and publish it again."""
+        self._sync.sync_before_resume(outcome)
         self._committed.adopt(outcome)
         self._publish(outcome)
         if outcome.erased is not None:  # an interrupted erasure did not do this
@@ -89,6 +93,11 @@ class BatchRunner:
         with computation.stopwatch.step("write"):
             rows = result.collect_rows(self._graph, intent)
             changes, written = self._write(result, rows)
+        with computation.stopwatch.step("sync"):
+            previous = self._committed.last_outcome
+            self._sync.sync_before_outcome(
+                intent, changes, written.files, {} if previous is None else previous.state_files
+            )
         self._fence.ensure_held()
         outcome = self._make_outcome(computation, result, rows, changes, written)
         result.release()

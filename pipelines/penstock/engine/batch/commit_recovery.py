@@ -8,12 +8,14 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from penstock.core.file_sync import sync_files
 from penstock.engine.batch.open_sinks import open_sinks_to_commit
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.plan.stages import Plan
 from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import is_delta_table, open_delta_table
 from penstock.engine.tables.batch_table import BatchTable, claim_existing_tables
+from penstock.engine.tables.sink_target import SinkTarget
 from penstock.engine.tables.table_owner import TableClaim
 from penstock.engine.tables.table_paths import list_owned_paths
 
@@ -34,8 +36,13 @@ def finish_commits(
     targets = open_sinks_to_commit(plan, warehouse, client_config)
     for name, change in outcome.changes.items():
         path = warehouse / name
+        target: SinkTarget | BatchTable
         if name in targets:
-            targets[name].commit(outcome.batch_id, change, outcome.clock)
-        elif is_delta_table(path):  # skip a table that was removed
-            table = BatchTable(path, pa.schema(open_delta_table(path).schema().to_arrow()), plan.name)
-            table.commit(outcome.batch_id, change, outcome.clock)
+            target = targets[name]
+        elif is_delta_table(path):
+            target = BatchTable(path, pa.schema(open_delta_table(path).schema().to_arrow()), plan.name)
+        else:
+            continue  # a table that was removed
+        target.commit(outcome.batch_id, change, outcome.clock)
+        if isinstance(target, BatchTable):  # the next outcome must not be written before
+            sync_files(target.list_unsynced_files(change))

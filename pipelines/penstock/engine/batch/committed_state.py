@@ -20,6 +20,11 @@ DEDUP_IDS_KEY = "/ids"
 """The key of the deduplication ids among an outcome's files; no table's name has a slash."""
 
 
+def find_state_folder(key: str) -> str:
+    """Return the folder of state files below that of the stream, by their key in an outcome."""
+    return "ids" if key == DEDUP_IDS_KEY else f"state/{key}"
+
+
 @dataclass(frozen=True)
 class WrittenState:
     """The state after a batch, in files that nothing references before its outcome is committed."""

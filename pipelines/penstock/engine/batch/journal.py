@@ -2,23 +2,35 @@
 
 Both are created under a name that must not exist yet. If two hosts write the same batch, the second one finds what
 the first one wrote and continues from that, so both commit the same.
+
+An outcome is on disk when `commit_outcome` returns, if the journal syncs. Everything that it names must be on disk
+before: see `batch_sync`. A power cut may lose or tear an intent that no outcome follows; it then counts as absent.
 """
 
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from uuid import uuid4
 
 import msgspec
 
+from penstock.core.checksums import format_checksum_line, verify_checksum
+from penstock.core.errors import DamagedFileError
+from penstock.core.file_sync import sync_folder
+from penstock.core.files import write_synced
 from penstock.engine.batch.intent import BatchIntent, parse_intent
 from penstock.engine.batch.outcome import OUTCOME_FORMAT, BatchOutcome, parse_outcome
-from penstock.engine.errors import JournalError
+from penstock.engine.errors import DamagedEntryError, JournalError
+
+log = logging.getLogger(__name__)
 
 RETAINED_BATCHES = 100
 """How many batches the journal retains."""
+
+EntryKind = Literal["intent", "excluded", "outcome"]
 
 
 class BatchJournal:
@@ -27,16 +39,22 @@ class BatchJournal:
     Opening it changes nothing, so anyone may read it while its writer runs.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, syncs: bool = True) -> None:
         self.directory = directory
+        self._syncs = syncs
 
     @classmethod
-    def open_for_writing(cls, directory: Path) -> "BatchJournal":
-        """Open the journal for its only writer: create the folder, and remove partial files of a killed writer."""
+    def open_for_writing(cls, directory: Path, *, syncs: bool = True) -> "BatchJournal":
+        """Open the journal for its only writer: create the folder, and remove what no batch can use.
+
+        These are partial files of a killed writer, and what a power cut left of a batch without an outcome.
+        """
         directory.mkdir(parents=True, exist_ok=True)
         for partial_file in directory.glob("*.partial"):
             partial_file.unlink(missing_ok=True)
-        return cls(directory)
+        journal = cls(directory, syncs=syncs)
+        journal._remove_torn_entries()
+        return journal
 
     def read_last_outcome(self) -> BatchOutcome | None:
         """Return the newest committed outcome."""
@@ -59,8 +77,11 @@ class BatchJournal:
         return parse_intent(_read_json(self._entry_path(intent.batch_id, "intent")))
 
     def commit_outcome(self, outcome: BatchOutcome) -> BatchOutcome:
-        """Write an outcome; if there is one already, return that one."""
-        if self._write_once(self._entry_path(outcome.batch_id, "outcome"), outcome.as_dict()):
+        """Write an outcome; if there is one already, return that one. What it names must be synced before."""
+        is_new = self._write_once(self._entry_path(outcome.batch_id, "outcome"), outcome.as_dict())
+        if self._syncs:
+            self.sync()
+        if is_new:
             return outcome
         return self.read_outcome(outcome.batch_id)
 
@@ -85,7 +106,8 @@ class BatchJournal:
 
     def forget_before(self, batch_id: int) -> None:
         """Remove everything before a batch."""
-        for entry_kind in ("intent", "excluded", "outcome"):
+        entry_kinds: tuple[EntryKind, ...] = ("intent", "excluded", "outcome")
+        for entry_kind in entry_kinds:
             for old_id in self._batch_ids(entry_kind):
                 if old_id < batch_id:
                     self._entry_path(old_id, entry_kind).unlink(missing_ok=True)
@@ -94,15 +116,44 @@ class BatchJournal:
         """Return every retained outcome, oldest first."""
         return (self.read_outcome(batch_id) for batch_id in sorted(self._batch_ids("outcome")))
 
-    def _batch_ids(self, entry_kind: str) -> list[int]:
+    def list_entries(self, batch_id: int) -> list[Path]:
+        """Return the files of a batch that are there before its outcome."""
+        paths = (self._entry_path(batch_id, kind) for kind in ("intent", "excluded"))
+        return [path for path in paths if path.exists()]
+
+    def drop_pending(self, batch_id: int) -> None:
+        """Remove the entries of a batch without an outcome. Only its writer may do so, and before it starts."""
+        for path in self.list_entries(batch_id):
+            path.unlink()
+
+    def sync(self) -> None:
+        """Sync the names of all entries."""
+        sync_folder(self.directory)
+
+    def _remove_torn_entries(self) -> None:
+        """Remove what a power cut left of the batch after the last outcome: nothing of that batch was shown."""
+        next_id = max(self._batch_ids("outcome"), default=-1) + 1
+        for path in self.list_entries(next_id):
+            try:
+                _read_json(path)
+            except DamagedEntryError as damage:
+                log.warning("Torn entry removed; its batch starts again (%s)", damage.problem)
+                path.unlink()
+
+    def _batch_ids(self, entry_kind: EntryKind) -> list[int]:
         return [int(path.name.split(".")[0]) for path in self.directory.glob(f"*.{entry_kind}.json")]
 
-    def _entry_path(self, batch_id: int, entry_kind: str) -> Path:
+    def _entry_path(self, batch_id: int, entry_kind: EntryKind) -> Path:
         return self.directory / f"{batch_id:012d}.{entry_kind}.json"
 
     def _write_once(self, path: Path, data: Mapping[str, Any]) -> bool:
         partial_path = path.with_name(f"{path.name}.{uuid4().hex[:8]}.partial")
-        partial_path.write_bytes(msgspec.json.encode(data))
+        content = msgspec.json.encode(data)
+        content += format_checksum_line(content)
+        if self._syncs and path.name.endswith("outcome.json"):
+            write_synced(partial_path, content)
+        else:
+            partial_path.write_bytes(content)
         try:
             os.link(partial_path, path)
         except FileExistsError:
@@ -134,10 +185,11 @@ def _read_outcome_file(path: Path) -> BatchOutcome:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        data: dict[str, Any] = msgspec.json.decode(path.read_bytes())
+        data: dict[str, Any] = msgspec.json.decode(verify_checksum(path, path.read_bytes()))
     except FileNotFoundError:
         raise
+    except DamagedFileError as damage:
+        raise DamagedEntryError(path, f"cannot be read: {damage.problem}") from damage
     except (OSError, msgspec.DecodeError) as error:
-        fix = "Restore the file from a backup, or replay the stream into new tables"
-        raise JournalError(path, f"cannot be read ({error})", fix) from error
+        raise DamagedEntryError(path, f"cannot be read ({error})") from error
     return data

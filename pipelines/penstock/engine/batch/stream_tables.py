@@ -1,15 +1,18 @@
 """The tables and topics of one stream, written together for each batch."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from penstock.engine.batch.batch_rows import BatchRows
 from penstock.engine.batch.erasure_account import ERASURES_SCHEMA
 from penstock.engine.batch.open_sinks import open_sinks
+from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.batch.record_tables import RecordTables
 from penstock.engine.batch_time import BatchTime
+from penstock.engine.errors import DamagedEntryError, TableAheadError
 from penstock.engine.operators.stage_graph import CompiledGraph
 from penstock.engine.plan.stages import Plan
 from penstock.engine.storage import StoragePath
@@ -41,6 +44,7 @@ class StreamTables:
         With a claim, they are this stream's only. Raises TableOwnedError for a table of another writer, before
         anything of it changes.
         """
+        self._stream = plan.name
         if claim is not None:
             claim_existing_tables([warehouse / path for path in list_owned_paths(plan)], claim)
         self._sinks = dict(open_sinks(graph, warehouse, client_config))
@@ -79,6 +83,43 @@ class StreamTables:
         """Remove the files of an attempt that failed before its batch was committed."""
         for path, change in changes.items():
             self._targets[path].discard(change.adds)
+
+    def list_unsynced_files(self, changes: Mapping[str, TableChange]) -> list[Path]:
+        """Return local files that must be synced before the outcome: of these changes, and of earlier commits."""
+        return [
+            file
+            for path, target in self._targets.items()
+            if isinstance(target, BatchTable | StagedTarget)
+            for file in target.list_unsynced_files(changes.get(path, TableChange()))
+        ]
+
+    def recover(self, outcomes: Sequence[BatchOutcome]) -> None:
+        """Compare the Delta tables with the retained outcomes, oldest first, and commit what they lack.
+
+        Only the last batch can be missing, unless a power cut hit a stream that does not sync. A table whose older
+        files are gone was removed on purpose. Raises TableAheadError if a table has a batch after the last outcome,
+        and DamagedEntryError if files of the last outcome are missing or torn.
+        """
+        tables = {path: table for path, table in self._targets.items() if isinstance(table, BatchTable)}
+        last_batch = outcomes[-1].batch_id if outcomes else -1
+        for (path, table), table_batch in zip(
+            tables.items(),
+            self._pool.map(lambda table: table.read_last_batch(), tables.values()),
+            strict=True,
+        ):
+            if table_batch > last_batch:
+                raise TableAheadError(self._stream, str(table.path), table_batch, last_batch)
+            for outcome in outcomes[:-1]:
+                change = outcome.changes.get(path)
+                if (
+                    outcome.batch_id > table_batch
+                    and change is not None
+                    and not table.find_missing_file(change)
+                ):
+                    table.commit(outcome.batch_id, change, outcome.clock)
+            change = outcomes[-1].changes.get(path) if last_batch > table_batch else None
+            if change is not None and (missing_file := table.find_missing_file(change)):
+                raise DamagedEntryError(missing_file, f"is missing or torn, and batch {last_batch} needs it")
 
     def commit(self, batch_id: int, changes: Mapping[str, TableChange], clock: int) -> None:
         """Commit a batch's changes to its tables, each once, in parallel, because a commit mostly waits for files.

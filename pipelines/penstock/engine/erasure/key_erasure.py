@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow.compute as pc
 
 from penstock.engine import storage
+from penstock.engine.batch.batch_sync import sync_named_files
 from penstock.engine.batch.commit_recovery import finish_commits
 from penstock.engine.batch.erasure_account import (
     ERASURES_SCHEMA,
@@ -94,9 +95,9 @@ def erase_key_state(
         or last_outcome.erased.key_digest != key_digest
     ):
         finish_commits(last_outcome, plan, target.warehouse, target.client_config, target.claim)
-        last_outcome = journal.commit_outcome(
-            _prepare_outcome(target, last_outcome, has_key_by_stage, request, epoch)
-        )
+        erasure = _prepare_outcome(target, last_outcome, has_key_by_stage, request, epoch)
+        sync_named_files(erasure, target.directory, target.warehouse)
+        last_outcome = journal.commit_outcome(erasure)
     assert last_outcome.erased is not None, "another writer committed this batch"
     finish_commits(last_outcome, plan, target.warehouse, target.client_config, target.claim)
     _forget_history(target, last_outcome)

@@ -83,6 +83,13 @@ class InMemoryPanes:
     def discard(self, changes: Mapping[str, TableChange]) -> None:
         """Do nothing: a failed run ends, and its panes are freed with it."""
 
+    def list_unsynced_files(self, changes: Mapping[str, TableChange]) -> Sequence[Path]:
+        """Return nothing: no file was written."""
+        return ()
+
+    def recover(self, outcomes: Sequence[BatchOutcome]) -> None:
+        """Do nothing: there are no tables."""
+
     def commit(self, batch_id: int, changes: Mapping[str, TableChange], clock: int) -> None:
         """Do nothing: `write` has kept the panes."""
 

@@ -10,11 +10,13 @@ Every step can be repeated: a killed replay resumes when it is started again und
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from penstock.core.clock import Clock
+from penstock.core.file_sync import sync_tree
 from penstock.core.files import write_atomically
 from penstock.core.progress import ProgressReporter
 from penstock.engine.batch.intent import OffsetRange
@@ -177,6 +179,9 @@ class StreamReplay:
             )
         fence.ensure_held()
         store_plan(self._paths.replay_folder, self._plan)
+        sync_tree(self._paths.replay_folder)
+        if isinstance(self._paths.replay_warehouse, Path):
+            sync_tree(self._paths.replay_warehouse)
         start_switch(self._paths.streams_folder, self._plan.name, self._paths.replay_name)
         live_outcome = BatchJournal(self._paths.live_folder / "journal").read_last_outcome()
         last_batch_id = max(

@@ -12,6 +12,7 @@ from deltalake.exceptions import CommitFailedError
 from py4j.protocol import Py4JNetworkError
 
 from penstock.engine.errors import (
+    DamagedEntryError,
     DefinitionError,
     OtherTopicError,
     PlanChangedError,
@@ -20,6 +21,7 @@ from penstock.engine.errors import (
     PublishError,
     ReplayError,
     StreamEndedError,
+    TableAheadError,
     TableOwnedError,
     TopicUnavailableError,
 )
@@ -29,12 +31,14 @@ MAX_BACKOFF_MS = 60_000
 FAILURE_RESET_AFTER_MS = 300_000
 
 PERMANENT_ERRORS = (
+    DamagedEntryError,
     DefinitionError,
     OtherTopicError,
     PlanChangedError,
     PlanFormatError,
     PoisonLimitError,
     ReplayError,
+    TableAheadError,
     TableOwnedError,
 )
 """Errors that every retry repeats, until a user changes something."""

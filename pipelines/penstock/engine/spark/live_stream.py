@@ -32,9 +32,10 @@ from penstock.engine.spark.aggregate.part_execution import SparkPartExecutor
 from penstock.engine.spark.batch_input import SparkBatchInput
 from penstock.engine.spark.consumer_lag import LagTracker
 from penstock.engine.spark.epoch_checkpoint import claim_checkpoint
-from penstock.engine.spark.kafka.checkpoint_offsets import read_batch_ranges
+from penstock.engine.spark.kafka.checkpoint_offsets import list_checkpoint_files, read_batch_ranges
 from penstock.engine.spark.kafka.topic_identity import TopicIdentity
 from penstock.engine.spark.kafka.topic_stream import open_topic_stream
+from penstock.engine.spark.kafka.torn_checkpoint import has_planned, remove_torn_files
 from penstock.engine.spark.parse.suspects import JudgeMode
 from penstock.engine.spark.parse.writer_schemas import load_writer_schemas
 from penstock.engine.spark.plan_cache import AnalyzedPlanCache
@@ -104,6 +105,7 @@ class LiveStream:
                 lookup_tables.read_versions,
                 config.find_resent,
                 clock,
+                self._list_checkpoint_files,
             ),
         )
         self._lookup_tables = lookup_tables
@@ -135,6 +137,8 @@ class LiveStream:
                 log.info("Resuming with a changed definition: %s", upgrade.description)
         self._checkpoint = claim_checkpoint(directory, self._fence)
         self._unread.reading_since_ms = self._clock()
+        remove_torn_files(self._checkpoint, None if last_outcome is None else last_outcome.spark_batch)
+        self._engine.drop_unplanned_batch(lambda spark_batch: has_planned(self._checkpoint, spark_batch))
         self._engine.resume()
         self._paused = not reading
         if reading:
@@ -227,6 +231,12 @@ class LiveStream:
         intent = self._engine.start_data_batch(spark_batch, self._clock(), ranges, unread_partitions=unread)
         if intent is not None:
             self._engine.run_data_batch(intent, self._open_input(frame, intent))
+
+    def _list_checkpoint_files(self, intent: BatchIntent) -> list[Path]:
+        """Return the files of Spark's checkpoint that an intent repeats; none for a tick."""
+        return (
+            [] if intent.spark_batch is None else list_checkpoint_files(self._checkpoint, intent.spark_batch)
+        )
 
     def _open_input(self, frame: "DataFrame", intent: BatchIntent) -> SparkBatchInput:
         first_stage, *other_stages = self._graph.record_stages

@@ -3,6 +3,8 @@
 Rows are sorted by group, so a lookup is a binary search in a memory-mapped file. A group's rows in a younger
 run replace all of its rows in older ones. A group that ended has one row marked `dropped`. Two indexes hold
 the due times of rows, by event time and by clock, so that due rows are found without a scan.
+
+A file is an Arrow file with a checksum line after it, which is verified when the file is opened.
 """
 
 from collections.abc import Sequence
@@ -14,7 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.core.checksums import format_checksum_line, verify_checksum
+from penstock.core.errors import DamagedFileError
 from penstock.core.files import atomic_path
+from penstock.engine.errors import DamagedEntryError
 from penstock.engine.state.header_columns import (
     DROPPED,
     DUE_CLOCK,
@@ -185,19 +190,29 @@ def merge_runs(runs: Sequence[SortedRun], *, includes_oldest: bool) -> pa.Table:
 
 
 def write_run(table: pa.Table, path: Path) -> None:
-    """Write a run's file atomically."""
-    with (
-        atomic_path(path) as partial,
-        pa.OSFile(str(partial), "wb") as file,
-        pa.ipc.new_file(file, table.schema) as writer,
-    ):
-        writer.write_table(table)
+    """Write a run's file atomically, with its checksum. It survives a power cut once it is synced."""
+    with atomic_path(path) as partial:
+        with pa.OSFile(str(partial), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+        with pa.memory_map(str(partial)) as source:
+            checksum_line = format_checksum_line(source.read_buffer())
+        with partial.open("ab") as file:
+            file.write(checksum_line)
 
 
 def open_run(path: Path) -> SortedRun:
-    """Memory-map a run's file."""
+    """Memory-map a run's file. Raises DamagedEntryError if it is torn or damaged."""
+    if not path.stat().st_size:
+        raise DamagedEntryError(path, "is empty, as after a power cut")
     with pa.memory_map(str(path)) as source:
-        return SortedRun(pa.ipc.open_file(source).read_all(), path)
+        data = source.read_buffer()
+    try:
+        content = verify_checksum(path, data)
+        return SortedRun(pa.ipc.open_file(data.slice(0, len(content))).read_all(), path)
+    except DamagedFileError as damage:
+        raise DamagedEntryError(path, damage.problem) from damage
+    except (pa.ArrowException, ValueError) as error:
+        raise DamagedEntryError(path, f"is damaged ({str(error).splitlines()[0]})") from error
 
 
 def open_run_cached(path: Path) -> SortedRun:

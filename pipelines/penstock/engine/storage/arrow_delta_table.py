@@ -14,6 +14,7 @@ from penstock.engine.storage.object_store import S3_SCHEME, ObjectStorePath
 from penstock.engine.storage.storage_path import StoragePath
 
 if TYPE_CHECKING:
+    from pyarrow import Table
     from pyarrow.dataset import Dataset
     from pyarrow.fs import FileSystem
 
@@ -29,6 +30,17 @@ class ArrowDeltaTable(DeltaTable):
         """Return Delta's dataset over Arrow's own file system."""
         kwargs["filesystem"] = kwargs.get("filesystem") or _arrow_filesystem(self._storage_path)
         return super().to_pyarrow_dataset(*args, **kwargs)
+
+    def to_pyarrow_table(self, *args: Any, **kwargs: Any) -> "Table":
+        """Return the rows, and verify the checksums of pages. Raises OSError if a page is damaged."""
+        from pyarrow.dataset import ParquetFragmentScanOptions
+
+        if args or kwargs.keys() - {"columns"}:
+            return super().to_pyarrow_table(*args, **kwargs)
+        options = ParquetFragmentScanOptions(pre_buffer=True, page_checksum_verification=True)
+        return self.to_pyarrow_dataset().to_table(
+            columns=kwargs.get("columns"), fragment_scan_options=options
+        )
 
 
 def delta_storage_options(path: StoragePath) -> dict[str, str] | None:

@@ -61,24 +61,30 @@ def make_parent_folder(path: StoragePath) -> None:
 
 
 def write_parquet(rows: pa.Table, file: StoragePath, **writer_options: Any) -> int:
-    """Write a Parquet file atomically and return its size."""
+    """Write a Parquet file atomically, with a checksum for each page, and return its size."""
+    writer_options = {"compression": "zstd", "write_page_checksum": True, **writer_options}
     if isinstance(file, ObjectStorePath):
         content = pa.BufferOutputStream()
-        pq.write_table(rows, content, compression="zstd", **writer_options)
+        pq.write_table(rows, content, **writer_options)
         buffer = content.getvalue()
         file.write_bytes(buffer)
         return int(buffer.size)
     with atomic_path(file) as partial:
-        pq.write_table(rows, partial, compression="zstd", **writer_options)
+        pq.write_table(rows, partial, **writer_options)
         return partial.stat().st_size
 
 
 def read_parquet(file: StoragePath, schema: pa.Schema | None = None) -> pa.Table:
-    """Return the rows of a Parquet file; raise FileNotFoundError when there is none."""
+    """Return the rows of a Parquet file, and verify the checksums of its pages.
+
+    Raises FileNotFoundError when there is no such file, and OSError if a page is damaged.
+    """
     if isinstance(file, ObjectStorePath):
         with file.translate_errors():
-            return pq.read_table(file.key, schema=schema, filesystem=file.filesystem)
-    return pq.read_table(file, schema=schema)
+            return pq.read_table(
+                file.key, schema=schema, filesystem=file.filesystem, page_checksum_verification=True
+            )
+    return pq.read_table(file, schema=schema, page_checksum_verification=True)
 
 
 def write_text(file: StoragePath, text: str) -> None:

@@ -15,13 +15,15 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema, Transaction
+from deltalake import DeltaTable, PostCommitHookProperties, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
 from penstock.engine.storage import StoragePath
-from penstock.engine.storage.file_access import create_delta_table, open_delta_table, write_parquet
+from penstock.engine.storage.file_access import create_delta_table, file_size, open_delta_table, write_parquet
 from penstock.engine.tables.file_statistics import build_file_statistics
+from penstock.engine.tables.log_entries import build_commit_properties, find_newest_version, list_log_files
+from penstock.engine.tables.log_recovery import recover_log
 from penstock.engine.tables.table_change import DataFile, TableChange
 from penstock.engine.tables.table_owner import TableClaim, check_table_owner, claim_table
 
@@ -42,10 +44,13 @@ class BatchTable:
         self.path = path
         self.schema = schema
         self.application = application
+        if isinstance(path, Path):
+            recover_log(path, application)
         self._table = _open_or_create(path, schema)
         self._lock = RLock()
         self._is_fresh = False
         self._claim: TableClaim | None = None
+        self._synced_version = self._table.version() - CHECKPOINT_INTERVAL_COMMITS
 
     def claim(self, claim: TableClaim) -> None:
         """Claim the table for its only writer. Raises TableOwnedError if it belongs to another one."""
@@ -106,21 +111,40 @@ class BatchTable:
         size = write_parquet(rows.cast(self.schema), path, store_schema=False, **write_options)
         return DataFile(path.name, size, rows.num_rows, build_file_statistics(rows), clock)
 
+    def find_missing_file(self, change: TableChange) -> StoragePath | None:
+        """Return a new file of a change that is not there with its size; None if all are."""
+        files = ((self.path / file.path, file.size) for file in change.adds)
+        return next((path for path, size in files if file_size(path) != size), None)
+
     def discard(self, files: Iterable[DataFile]) -> None:
         """Remove the files of an attempt that failed before an outcome or a table named them."""
         for file in files:
             (self.path / file.path).unlink(missing_ok=True)
 
+    def list_unsynced_files(self, change: TableChange) -> list[Path]:
+        """Return the new files of a change, and the log of all versions since the last call, for their sync.
+
+        The first call returns the newest part of the log, as other processes may have written it. In an object
+        store there is nothing to sync.
+        """
+        if not isinstance(self.path, Path):
+            return []
+        with self._lock:
+            first_version = self._synced_version + 1
+            self._synced_version = find_newest_version(self.path, self._table.version())
+        log_files = list_log_files(self.path, first_version, self._synced_version)
+        return [*(self.path / file.path for file in change.adds), *log_files]
+
     def _commit(self, batch_id: int, change: TableChange, clock: int) -> None:
-        actions: list[AddAction | RemoveAction] = [
-            AddAction(f.path, f.size, {}, f.written_at_ms, True, f.statistics) for f in change.adds
-        ]
-        actions += [RemoveAction(path, True, clock) for path in change.removes]
+        adds = [AddAction(f.path, f.size, {}, f.written_at_ms, True, f.statistics) for f in change.adds]
+        removes = [RemoveAction(path, True, clock) for path in change.removes]
         self._table.create_write_transaction(
-            actions,
+            [*adds, *removes],
             mode="append",
             schema=self.schema,
-            commit_properties=CommitProperties(app_transactions=[Transaction(self.application, batch_id)]),
+            commit_properties=build_commit_properties(
+                adds, change.removes, [Transaction(self.application, batch_id)]
+            ),
             post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
         )
 

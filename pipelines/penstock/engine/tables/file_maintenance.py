@@ -7,7 +7,7 @@ windows are all closed, as no batch touches them. Append-only tables have no suc
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 from uuid import uuid4
 
@@ -16,9 +16,11 @@ from deltalake import DeltaTable, PostCommitHookProperties
 from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 
+from penstock.core.file_sync import sync_files
 from penstock.engine.storage import ObjectStorePath, StoragePath
 from penstock.engine.storage.file_access import open_delta_table, read_parquet, write_parquet
 from penstock.engine.tables.file_statistics import build_file_statistics
+from penstock.engine.tables.log_entries import build_commit_properties, find_newest_version, list_log_files
 
 MAX_MERGED_FILE_ROWS = 1_000_000
 MIN_FILES_TO_MERGE = 8
@@ -76,6 +78,9 @@ def remove_unreferenced_files(
         for name in unreferenced:
             (path / name).unlink(missing_ok=True)
         table.create_checkpoint()
+        if isinstance(path, Path):  # the entries that the checkpoint replaces are removed
+            version = find_newest_version(path, table.version())
+            sync_files(list_log_files(path, table.version(), version))
         table.cleanup_metadata()
     return unreferenced
 
@@ -120,9 +125,13 @@ def _merge_group(
             [add_action, *remove_actions],
             mode="append",
             schema=schema,
+            commit_properties=build_commit_properties([add_action], [file["path"] for file in group]),
             post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
         )
     except CommitFailedError:
         (path / name).unlink()
         return False
+    if isinstance(path, Path):
+        version = find_newest_version(path, table.version())
+        sync_files([path / name, *list_log_files(path, version - 1, version)])
     return True

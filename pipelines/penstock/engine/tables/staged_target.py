@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from pathlib import Path
 from uuid import uuid4
 
 import pyarrow as pa
@@ -56,6 +57,10 @@ class StagedTarget(ABC):
         """Remove the files of an attempt that failed before an outcome named them."""
         for file in files:
             (self.folder / file.path).unlink(missing_ok=True)
+
+    def list_unsynced_files(self, change: TableChange) -> list[Path]:
+        """Return the new files of a change, for their sync; none in an object store."""
+        return [self.folder / file.path for file in change.adds] if isinstance(self.folder, Path) else []
 
     def commit(self, batch_id: int, change: TableChange, clock: int) -> bool:
         """Apply a batch's rows once; return False when they were applied before."""

@@ -4,19 +4,23 @@ The staged files are hard-linked into the table's folder, or copied where links 
 for readers of older versions. The commit carries (application, batch id) like every other, so it happens once.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
+from deltalake import DeltaTable, PostCommitHookProperties, Transaction
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
+from penstock.core.file_sync import sync_files
 from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import create_delta_table, link_or_copy_file, open_delta_table
 from penstock.engine.tables.batch_table import MAX_COMMIT_ATTEMPTS
 from penstock.engine.tables.file_statistics import UNIX_EPOCH, encode_statistics, format_timestamp
+from penstock.engine.tables.log_entries import build_commit_properties, find_newest_version, list_log_files
+from penstock.engine.tables.table_change import DataFile
 
 FilePredicate = Callable[[str], bool]
 ONE_MICROSECOND = timedelta(microseconds=1)
@@ -43,16 +47,25 @@ def take_over_table(
         if last_batch is not None and last_batch >= batch_id:
             return False
         adds = list(_link_files(staged_table, table, staged, f"{application}-{batch_id:012d}", clock))
+        _sync_files(table, [add.path for add in adds], live_table)
         try:
             _commit_takeover(
                 live_table, staged_table, adds, Transaction(application, batch_id), clock, is_ours
             )
         except CommitFailedError:
             continue  # another writer committed meanwhile
+        _sync_files(table, [], live_table)
         return True
     raise OSError(
         f"{table}: {MAX_COMMIT_ATTEMPTS} commits conflicted with other writers. Stop the other writers and retry"
     )
+
+
+def _sync_files(table: StoragePath, names: Sequence[str], live_table: DeltaTable) -> None:
+    """Sync these files, and the newest entry of the log; an object store needs none."""
+    if isinstance(table, Path):
+        version = find_newest_version(table, live_table.version())
+        sync_files([*(table / name for name in names), *list_log_files(table, version, version)])
 
 
 def _commit_takeover(
@@ -63,17 +76,14 @@ def _commit_takeover(
     clock: int,
     is_ours: FilePredicate | None,
 ) -> None:
-    removes = (
-        []
-        if is_ours is None
-        else [RemoveAction(path, True, clock) for path in _list_live_paths(live_table) if is_ours(path)]
-    )
+    removed_paths = [path for path in _list_live_paths(live_table) if is_ours is None or is_ours(path)]
+    removes = [] if is_ours is None else [RemoveAction(path, True, clock) for path in removed_paths]
     live_table.create_write_transaction(
         [*adds, *removes],
         mode="overwrite" if is_ours is None else "append",
         schema=staged_table.schema() if is_ours is None else live_table.schema(),
         # No retries by Delta: changes by others, such as merged files, must be read before the next attempt.
-        commit_properties=CommitProperties(max_commit_retries=0, app_transactions=[batch]),
+        commit_properties=build_commit_properties(adds, removed_paths, [batch], max_commit_retries=0),
         post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
     )
 
@@ -99,6 +109,17 @@ def _open_or_create(table: StoragePath, staged_table: DeltaTable) -> DeltaTable:
         return create_delta_table(
             table, staged_table.schema(), configuration=staged_table.metadata().configuration
         )
+
+
+def to_data_file(file: Mapping[str, Any]) -> DataFile:
+    """Return a file of a table from its flattened add action."""
+    return DataFile(
+        file["path"],
+        file["size_bytes"],
+        file["num_records"],
+        _to_statistics_json(file),
+        file["modification_time"],
+    )
 
 
 def _to_statistics_json(file: Mapping[str, Any]) -> str:

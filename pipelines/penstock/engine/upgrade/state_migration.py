@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock.core.clock import Clock, now_ms
+from penstock.core.file_sync import sync_files
 from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.columnar import as_arrow
@@ -86,6 +87,7 @@ def _rewrite_stage(
     sorted_run.write_run(
         sorted_run.build_run_table(_fit_columns(sorted_run.SortedRun(rows).table, stage, from_now)), path
     )
+    sync_files([path])
     return [path.name]
 
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from penstock.core.clock import now_ms
+from penstock.core.file_sync import sync_folder
 
 JOURNAL_NAME = "operator-actions.jsonl"
 
@@ -51,6 +52,7 @@ def record_action(
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+    sync_folder(path.parent)
     return entry
 
 

@@ -14,6 +14,7 @@ from typing import Literal
 
 import msgspec
 
+from penstock.core.file_sync import sync_folder
 from penstock.quality.errors import QuarantineError
 from penstock.quality.quarantine.quarantined_records import RecordPosition
 
@@ -75,6 +76,7 @@ class DecisionLog:
             self._truncate_torn_line(handle)
             os.write(handle, b"".join(msgspec.json.encode(decision) + b"\n" for decision in recorded))
             os.fsync(handle)
+            sync_folder(self.path.parent)
         return recorded
 
     @contextmanager

@@ -20,6 +20,7 @@ from penstock.engine.batch.record_schemas import QUARANTINED_RECORD_SCHEMA
 from penstock.engine.batch.stream_tables import StreamTables
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.dedup.id_store import RecordIdStore
+from penstock.engine.host_settings import STANDALONE_SETTINGS
 from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.stage_compilation import compile_stage
 from penstock.engine.operators.stage_graph import CompiledGraph, compile_graph
@@ -144,6 +145,8 @@ class Bench:
     placement: Placement = DRIVER_ONLY
     table_root: StoragePath | None = None
     """Where the tables are, if not in the folder."""
+    syncs: bool = False
+    """Whether the stream would survive a power cut; most tests need not wait for the disk."""
 
     def open(
         self,
@@ -172,7 +175,8 @@ class Bench:
 
     def build_options(self) -> EngineOptions:
         """Return the optional parts of the engine."""
-        return EngineOptions(dedup_memory=self.open_id_store(), placement=self.placement)
+        settings = STANDALONE_SETTINGS.model_copy(update={"sync_writes": self.syncs})
+        return EngineOptions(dedup_memory=self.open_id_store(), placement=self.placement, settings=settings)
 
     def open_id_store(self) -> RecordIdStore | None:
         """Open the store of record ids; return None without deduplication."""

@@ -24,7 +24,7 @@ def find_initial_offsets(
     if any((checkpoint / "offsets").glob("[0-9]*")):
         return None
     if last_outcome.spark_batch is not None:
-        fix = "Restore the checkpoint that belongs to this journal, or replay the stream"
+        fix = "`penstock stream repair NAME`, with the name of the stream, shows how it can resume"
         raise JournalError(checkpoint, f"is missing, but batch {last_outcome.batch_id} was read by it", fix)
     admin = AdminClient(dict(client_config))
     partitions_by_topic = {

@@ -11,6 +11,7 @@ from penstock.platform.cli.output import format_examples
 from penstock.platform.cli.steps import StepPrinter
 from penstock.platform.cli.stream_drop import drop
 from penstock.platform.cli.stream_history import HISTORY_COMMANDS
+from penstock.platform.cli.stream_repair import repair
 
 if TYPE_CHECKING:
     from penstock.platform.settings import Settings
@@ -151,3 +152,4 @@ def _list_known_streams(
 for history_command in HISTORY_COMMANDS:
     command.add_command(history_command)
 command.add_command(drop)
+command.add_command(repair)
