@@ -14,6 +14,7 @@ from penstock.engine.storage.file_access import create_delta_table, make_parent_
 from penstock.engine.tables.batch_table import BatchTable, checkpoint_configuration
 from penstock.engine.tables.log_entries import build_commit_properties
 from penstock.engine.tables.table_change import DataFile, TableChange
+from penstock.engine.tables.table_documentation import document_table
 
 DAY_COLUMN = "day"
 _BOUNDED_COLUMNS = ("partition", "offset", "timestamp")
@@ -25,10 +26,15 @@ class ArchiveTable(BatchTable):
 
     def __init__(self, path: StoragePath, application: str) -> None:
         schema = pa.schema([*ARCHIVE_RECORD_SCHEMA, pa.field(DAY_COLUMN, pa.date32())])
+        documentation = document_table("raw")
         create_delta_table(
-            path, schema, partition_by=DAY_COLUMN, configuration=checkpoint_configuration(path)
+            path,
+            documentation.annotate(schema),
+            partition_by=DAY_COLUMN,
+            description=documentation.description,
+            configuration=checkpoint_configuration(path),
         )
-        super().__init__(path, schema, application)
+        super().__init__(path, schema, application, documentation)
 
     def write(self, rows: pa.Table, batch_id: int, epoch: int, clock: int) -> TableChange:
         """Write a batch's records to a file that the table does not reference yet.

@@ -29,6 +29,7 @@ from penstock.engine.operators.watermark import Watermark
 from penstock.engine.storage import StoragePath
 from penstock.engine.tables.batch_table import BatchTable, claim_existing_tables
 from penstock.engine.tables.table_change import TableChange
+from penstock.engine.tables.table_documentation import document_table
 from penstock.engine.tables.table_owner import TableClaim
 
 
@@ -56,7 +57,9 @@ class TopicArchive:
         self._report_outcome = report_outcome
         self._journal = BatchJournal.open_for_writing(directory / "journal")
         self._records = ArchiveTable(warehouse / records_path(topic), archive_stream)
-        self._ledger = BatchTable(warehouse / ledger_path(topic), ARCHIVE_LEDGER_SCHEMA, archive_stream)
+        self._ledger = BatchTable(
+            warehouse / ledger_path(topic), ARCHIVE_LEDGER_SCHEMA, archive_stream, document_table("ledger")
+        )
         if claim is not None:
             self._records.claim(claim)
             self._ledger.claim(claim)

@@ -11,9 +11,10 @@ from penstock.engine.operators.ordered.state_schema import WINDOW_NUMBER_FIELD
 from penstock.engine.operators.stage_graph import CompiledGraph
 from penstock.engine.operators.stateful.side_outputs import output_schema, select_output_panes
 from penstock.engine.plan.sinks import Sink
-from penstock.engine.plan.stages import Plan
+from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.storage import StoragePath
 from penstock.engine.tables.sink_target import SinkContext, SinkTarget
+from penstock.engine.tables.table_comments import KEY_COMMENT
 from penstock.engine.tables.timestamps import to_table_schema
 
 
@@ -49,12 +50,19 @@ def open_sinks(
                 stage.plan.key,
                 list_window_key(stage),
                 to_table_schema(output_schema(stage, sink.output)),
+                comment_values(stage.plan),
                 stage.plan.window.file_span_ms,
                 client_config,
             )
             target = sink.open(context)
             if target is not None:
                 yield sink.path, OpenSink(sink, stage, target)
+
+
+def comment_values(stage: Stage) -> dict[str, str]:
+    """Return what the columns of a stage's key and values are, by name."""
+    values = {} if stage.join else {each.name: each.aggregate.describe_call() for each in stage.aggregates}
+    return dict.fromkeys(stage.key, KEY_COMMENT) | values
 
 
 def open_sinks_to_commit(

@@ -17,6 +17,8 @@ from penstock.engine.operators.stage_graph import CompiledGraph
 from penstock.engine.plan.codec import contract_version
 from penstock.engine.storage import StoragePath
 from penstock.engine.tables.log_table import LogTable
+from penstock.engine.tables.table_comments import KEY_COMMENT
+from penstock.engine.tables.table_documentation import document_table
 from penstock.engine.tables.table_owner import TableClaim
 from penstock.engine.tables.table_paths import LOOKUPS_FOLDER, late_records_path, stage_ledger_path
 from penstock.engine.tables.timestamps import TIMESTAMP_TYPE, to_timestamps
@@ -33,7 +35,9 @@ class RecordTables:
         self._stream = plan.name
         self.tables_by_path: dict[str, LogTable] = {}
         self._late_paths = {
-            stage.plan.name: self._open_log(late_records_path(plan, stage.plan), late_record_schema(stage))
+            stage.plan.name: self._open_log(
+                late_records_path(plan, stage.plan), late_record_schema(stage), stage.plan.key
+            )
             for stage in stages
         }
         self._quarantine_paths = {
@@ -58,9 +62,12 @@ class RecordTables:
             if path not in self._quarantine_paths.values():
                 table.claim(claim)
 
-    def _open_log(self, path: str, schema: pa.Schema) -> str:
+    def _open_log(self, path: str, schema: pa.Schema, key: Sequence[str] = ()) -> str:
         table_schema = pa.schema([*schema, *BATCH_FIELDS])
-        self.tables_by_path[path] = LogTable(self._warehouse / path, table_schema, self._stream)
+        documentation = document_table(path.partition("/")[0], dict.fromkeys(key, KEY_COMMENT))
+        self.tables_by_path[path] = LogTable(
+            self._warehouse / path, table_schema, self._stream, documentation
+        )
         return path
 
     def iter_rows(self, rows: BatchRows, batch_time: BatchTime) -> Iterator[tuple[str, pa.Table]]:

@@ -21,6 +21,7 @@ from penstock.engine.tables.log_table import LogTable
 from penstock.engine.tables.sink_target import SinkTarget
 from penstock.engine.tables.staged_target import StagedTarget
 from penstock.engine.tables.table_change import TableChange
+from penstock.engine.tables.table_documentation import document_table
 from penstock.engine.tables.table_owner import TableClaim
 from penstock.engine.tables.table_paths import ERASURES_FOLDER, list_owned_paths
 from penstock.engine.tables.timestamps import as_table
@@ -61,7 +62,11 @@ class StreamTables:
         self._pool = ThreadPoolExecutor(MAX_PARALLEL_COMMITS, thread_name_prefix=f"commits of {plan.name}")
         self._erasures_path = f"{ERASURES_FOLDER}/{plan.name}"
         self._open_erasures_table = partial(
-            LogTable, warehouse / self._erasures_path, ERASURES_SCHEMA, plan.name
+            LogTable,
+            warehouse / self._erasures_path,
+            ERASURES_SCHEMA,
+            plan.name,
+            document_table(ERASURES_FOLDER),
         )
 
     def write(self, rows: BatchRows, batch_time: BatchTime) -> dict[str, TableChange]:

@@ -27,6 +27,7 @@ from penstock.engine.plan.stages import Plan
 from penstock.engine.state import sorted_run
 from penstock.engine.state.file_names import new_run_name
 from penstock.engine.tables.log_table import LogTable
+from penstock.engine.tables.table_documentation import document_table
 from penstock.engine.tables.table_owner import TableClaim
 from penstock.engine.tables.table_paths import ERASURES_FOLDER
 
@@ -62,7 +63,8 @@ class ErasureTarget:
     @property
     def erasures_table(self) -> LogTable:
         """The table of erasure accounts."""
-        return LogTable(self.warehouse / ERASURES_FOLDER / self.stream, ERASURES_SCHEMA, self.stream)
+        path = self.warehouse / ERASURES_FOLDER / self.stream
+        return LogTable(path, ERASURES_SCHEMA, self.stream, document_table(ERASURES_FOLDER))
 
 
 def find_stages_with_key(plan: Plan, key: Mapping[str, str]) -> dict[str, bool]:

@@ -30,9 +30,13 @@ class CompleteTableSink(DeltaSink):
         """Open the table, which is created if it does not exist."""
         from penstock.engine.tables.complete_table import CompleteResultTable
         from penstock.engine.tables.latest_table import to_latest_schema
+        from penstock.engine.tables.table_documentation import document_table
 
         schema = to_latest_schema(context.pane_schema)
-        return CompleteResultTable(context.path, schema, context.application, list(context.window_key))
+        documentation = document_table(self.folder, context.value_comments)
+        return CompleteResultTable(
+            context.path, schema, context.application, list(context.window_key), documentation
+        )
 
 
 @keyword("complete", synonyms=("overwrite", "replace", "full"))

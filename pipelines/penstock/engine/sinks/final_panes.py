@@ -28,8 +28,10 @@ class FinalPanes(DeltaSink):
     def open(self, context: "SinkContext") -> "SinkTarget":
         """Open the table, which is created if it does not exist."""
         from penstock.engine.tables.log_table import LogTable
+        from penstock.engine.tables.table_documentation import document_table
 
-        return LogTable(context.path, context.pane_schema, context.application)
+        documentation = document_table(self.folder, context.value_comments)
+        return LogTable(context.path, context.pane_schema, context.application, documentation)
 
     def select_panes(self, panes: "pa.Table") -> "pa.Table":
         """Return the final panes. One that was never written needs no retraction."""

@@ -26,11 +26,19 @@ class LatestValues(DeltaSink):
     def open(self, context: "SinkContext") -> "SinkTarget":
         """Open the table, which is created if it does not exist."""
         from penstock.engine.tables.latest_table import LatestTable, to_latest_schema
+        from penstock.engine.tables.table_documentation import document_table
 
         schema = to_latest_schema(context.pane_schema)
         span_ms = context.file_span_ms
         file_span_us = None if span_ms is None else span_ms * 1000
-        return LatestTable(context.path, schema, context.application, list(context.window_key), file_span_us)
+        return LatestTable(
+            context.path,
+            schema,
+            context.application,
+            list(context.window_key),
+            file_span_us,
+            documentation=document_table(self.folder, context.value_comments),
+        )
 
 
 @keyword("latest", synonyms=("upsert", "update", "merge", "current"))

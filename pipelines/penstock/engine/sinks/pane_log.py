@@ -38,8 +38,10 @@ class PaneLog(DeltaSink):
     def open(self, context: "SinkContext") -> "SinkTarget":
         """Open the table, which is created if it does not exist."""
         from penstock.engine.tables.log_table import LogTable
+        from penstock.engine.tables.table_documentation import document_table
 
-        return LogTable(context.path, context.pane_schema, context.application)
+        documentation = document_table(self.folder, context.value_comments)
+        return LogTable(context.path, context.pane_schema, context.application, documentation)
 
 
 @keyword("log", synonyms=("append", "changelog", "history"))

@@ -6,6 +6,7 @@ wakes up replaces nothing, and a batch that is committed is not committed again.
 commit a batch: Delta refuses the one with an outdated last batch. Maintenance removes files that no version names.
 """
 
+import logging
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -25,7 +26,10 @@ from penstock.engine.tables.file_statistics import build_file_statistics
 from penstock.engine.tables.log_entries import build_commit_properties, find_newest_version, list_log_files
 from penstock.engine.tables.log_recovery import recover_log
 from penstock.engine.tables.table_change import DataFile, TableChange
+from penstock.engine.tables.table_documentation import TableDocumentation, update_documentation
 from penstock.engine.tables.table_owner import TableClaim, check_table_owner, claim_table
+
+log = logging.getLogger(__name__)
 
 CHECKPOINT_INTERVAL_COMMITS = 50
 OBJECT_STORE_CHECKPOINT_INTERVAL_COMMITS = 10
@@ -40,23 +44,42 @@ class BatchTable:
     Once a writer has claimed the table, each refresh before a commit checks that it still owns it.
     """
 
-    def __init__(self, path: StoragePath, schema: pa.Schema, application: str) -> None:
+    def __init__(
+        self,
+        path: StoragePath,
+        schema: pa.Schema,
+        application: str,
+        documentation: TableDocumentation | None = None,
+    ) -> None:
         self.path = path
         self.schema = schema
         self.application = application
+        self._documentation = documentation
         if isinstance(path, Path):
             recover_log(path, application)
-        self._table = _open_or_create(path, schema)
+        self._table = _open_or_create(path, schema, documentation)
         self._lock = RLock()
         self._is_fresh = False
         self._claim: TableClaim | None = None
         self._synced_version = self._table.version() - CHECKPOINT_INTERVAL_COMMITS
 
     def claim(self, claim: TableClaim) -> None:
-        """Claim the table for its only writer. Raises TableOwnedError if it belongs to another one."""
+        """Claim the table for its only writer, and write its documentation if it lacks it.
+
+        Raises TableOwnedError if it belongs to another one.
+        """
         with self._lock:
             claim_table(self._table, self.path, claim)
             self._claim = claim
+            self._document()
+
+    def _document(self) -> None:
+        if self._documentation is None:
+            return
+        try:
+            update_documentation(self._table, self._documentation)
+        except CommitFailedError:  # maintenance commits at this moment; the next start writes the texts
+            log.info("Documentation not written; another commit came first (table=%s)", self.path)
 
     def read_last_batch(self) -> int:
         """Return the newest batch in the table; -1 before the first."""
@@ -160,11 +183,20 @@ def _claim_existing_table(path: StoragePath, claim: TableClaim) -> None:
         claim_table(open_delta_table(path), path, claim)
 
 
-def _open_or_create(path: StoragePath, schema: pa.Schema) -> DeltaTable:
+def _open_or_create(
+    path: StoragePath, schema: pa.Schema, documentation: TableDocumentation | None
+) -> DeltaTable:
+    documented_schema = schema if documentation is None else documentation.annotate(schema)
+    description = None if documentation is None else documentation.description
     try:
-        return _add_missing_columns(open_delta_table(path), schema)
+        return _add_missing_columns(open_delta_table(path), documented_schema)
     except TableNotFoundError:
-        return create_delta_table(path, schema, configuration=checkpoint_configuration(path))
+        return create_delta_table(
+            path,
+            documented_schema,
+            description=description,
+            configuration=checkpoint_configuration(path),
+        )
 
 
 def checkpoint_configuration(path: StoragePath) -> dict[str, str]:

@@ -20,6 +20,7 @@ from penstock.engine.storage.file_access import read_parquet
 from penstock.engine.tables.batch_table import BatchTable
 from penstock.engine.tables.file_pruning import FilePruning, prune_files
 from penstock.engine.tables.table_change import DataFile, TableChange
+from penstock.engine.tables.table_documentation import TableDocumentation
 
 PANE_ONLY_COLUMNS = ("kind",)
 """Columns of a pane that have no meaning in a table without retractions."""
@@ -49,8 +50,9 @@ class LatestTable(BatchTable):
         key: list[str],
         span_us: int | None,
         split_rows: int = FILE_SPLIT_ROWS,
+        documentation: TableDocumentation | None = None,
     ) -> None:
-        super().__init__(path, schema, application)
+        super().__init__(path, schema, application, documentation)
         self._key = key
         self._window_columns = [*key, "window_start", "window_end"]
         self._span_us = span_us

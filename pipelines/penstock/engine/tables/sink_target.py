@@ -1,7 +1,7 @@
 """What an open sink can do, and what it needs to know to be opened."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import pyarrow as pa
@@ -42,6 +42,8 @@ class SinkContext:
     """The columns that identify a window beside its bounds: the key, and the number of a window if it has one."""
     pane_schema: pa.Schema = EMPTY_SCHEMA
     """The columns of its panes. Empty where a sink is opened only to finish a commit."""
+    value_comments: Mapping[str, str] = field(default_factory=dict)
+    """What the columns of the key and the values are, by name."""
     file_span_ms: int | None = None
     """The interval of windows that a file should cover; None for no limit."""
     client_config: Mapping[str, str] | None = None

@@ -106,8 +106,12 @@ def _open_or_create(table: StoragePath, staged_table: DeltaTable) -> DeltaTable:
     try:
         return open_delta_table(table)
     except TableNotFoundError:
+        metadata = staged_table.metadata()
         return create_delta_table(
-            table, staged_table.schema(), configuration=staged_table.metadata().configuration
+            table,
+            staged_table.schema(),
+            description=metadata.description,
+            configuration=metadata.configuration,
         )
 
 

@@ -19,6 +19,7 @@ from dagster import (
 from penstock.engine.plan.sinks import Sink
 from penstock.engine.plan.stages import Stage
 from penstock.engine.storage import StoragePath, parse_storage_path
+from penstock.engine.tables.table_comments import TABLE_DESCRIPTIONS
 from penstock.ingestion.contracts import Contract
 from penstock.platform.definitions.asset_keys import list_plan_topics, stream_key, table_key, topic_key
 from penstock.platform.definitions.load_errors import CONTRACT_FILE, PIPELINE_FILE, LoadError
@@ -32,6 +33,9 @@ from penstock.platform.definitions.tables.column_metadata import (
 FRESHNESS_WINDOW = timedelta(minutes=10)
 """A stream without a report for this long is overdue: it does not run, has no host, or does not keep up.
 For a stream on an idle topic, the batch sensor reports that it is up to date."""
+
+
+WHICH_ROWS_COUNT = "`pipelines/docs/which_rows_count.md` says how to read and sum it."
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,16 @@ def table_asset_spec(
     return AssetSpec(
         key,
         deps=[stream_key(pipeline.name)],
-        description=f"{content[0].upper()}{content[1:]} of {pipeline.name}. {pipeline.description}",
+        description="\n\n".join(
+            filter(
+                None,
+                (
+                    f"{content[0].upper()}{content[1:]} of {pipeline.name}. {pipeline.description}",
+                    TABLE_DESCRIPTIONS.get(sink.folder),
+                    WHICH_ROWS_COUNT,
+                ),
+            )
+        ),
         group_name=key.path[0],
         kinds={"deltalake"} if sink.is_delta_table else set(),
         owners=[asset_context.owner],

@@ -17,31 +17,29 @@ from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
 from penstock.engine.plan.steps import LookupStep, RowFunctionStep, SelectStep, Step
 from penstock.engine.tables.latest_table import PANE_ONLY_COLUMNS
+from penstock.engine.tables.table_comments import KEY_COMMENT, PANE_COMMENTS
 from penstock.engine.windows.order_window import OrderWindow
 from penstock.platform.lineage.column_origins import ColumnOrigin, TopicField, trace_column_origins
 from penstock.platform.lineage.sql_types import to_sql_type
 
-PANE_COLUMNS = (
-    ("window_start", "timestamp", "start of the window (inclusive)"),
-    ("window_end", "timestamp", "end of the window (exclusive)"),
-    ("pane", "int", "number of the pane of its key and window, from 0"),
-    ("timing", "string", "early, on_time or late"),
-    ("on_time_index", "int", "-1 for early panes, then 0, 1, …"),
-    ("final", "boolean", "whether it is the last pane of the window"),
-    ("kind", "string", "insert, or retract for retracted values"),
-    ("records", "bigint", "number of records in the pane"),
-    ("batch_id", "bigint", "ID of the batch that wrote the row"),
-    ("batch_clock", "timestamp", "batch time"),
-    ("watermark", "timestamp", "the watermark after the batch"),
-)
+PANE_COLUMN_TYPES = {
+    "window_start": "timestamp",
+    "window_end": "timestamp",
+    "pane": "int",
+    "timing": "string",
+    "on_time_index": "int",
+    "final": "boolean",
+    "kind": "string",
+    "records": "bigint",
+    "batch_id": "bigint",
+    "batch_clock": "timestamp",
+    "watermark": "timestamp",
+}
 """The columns of every pane, after its key and its values."""
 
-REPLACED_COLUMNS = (
-    ("replaced_by_start", "timestamp", "start of the session that it was merged into"),
-    ("replaced_by_end", "timestamp", "end of that session (exclusive)"),
-)
+REPLACED_COLUMN_TYPES = {"replaced_by_start": "timestamp", "replaced_by_end": "timestamp"}
 """Additional columns of session panes, if merged sessions are not retracted."""
-WINDOW_NUMBER_COLUMNS = (("window_number", "bigint", "number of the window of its key, from 0"),)
+WINDOW_NUMBER_COLUMN_TYPES = {"window_number": "bigint"}
 """Additional column of panes of record-ordered windows."""
 
 
@@ -70,7 +68,7 @@ def describe_result_columns(
         frozenset(personal_fields),
     )
     keys_and_values = [
-        *((name, types.get(name, "string"), "part of the key") for name in stage.key),
+        *((name, types.get(name, "string"), KEY_COMMENT) for name in stage.key),
         *_describe_values(stage, types, output),
     ]
     value_columns = [
@@ -84,13 +82,13 @@ def describe_result_columns(
         for name, column_type, description in keys_and_values
     ]
     omitted = PANE_ONLY_COLUMNS if sink.content is PaneContent.LATEST else ()
-    pane_columns = (*PANE_COLUMNS, *_extra_pane_columns(stage))
+    pane_column_types = PANE_COLUMN_TYPES | _extra_pane_columns(stage)
     return [
         *value_columns,
         *(
-            ResultColumn(*pane_column, ColumnOrigin(), is_personal=False)
-            for pane_column in pane_columns
-            if pane_column[0] not in omitted
+            ResultColumn(name, column_type, PANE_COMMENTS[name], ColumnOrigin(), is_personal=False)
+            for name, column_type in pane_column_types.items()
+            if name not in omitted
         ),
     ]
 
@@ -100,11 +98,11 @@ def _is_personal(origin: ColumnOrigin, personal_fields: Collection[TopicField]) 
     return any((topic, path.partition(".")[0]) in personal_fields for topic, path in origin.visible_fields)
 
 
-def _extra_pane_columns(stage: Stage) -> tuple[tuple[str, str, str], ...]:
-    """Return the additional pane columns of the stage's window type."""
+def _extra_pane_columns(stage: Stage) -> dict[str, str]:
+    """Return the additional pane columns of the stage's window type, and their types."""
     if stage.window.merge_gap is not None and stage.accumulation != "retracting":
-        return REPLACED_COLUMNS
-    return WINDOW_NUMBER_COLUMNS if isinstance(stage.window, OrderWindow) else ()
+        return REPLACED_COLUMN_TYPES
+    return WINDOW_NUMBER_COLUMN_TYPES if isinstance(stage.window, OrderWindow) else {}
 
 
 def _describe_values(

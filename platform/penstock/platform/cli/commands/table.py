@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import click
 
+from penstock.engine.tables.table_comments import TABLE_DESCRIPTIONS
 from penstock.platform.cli.command_context import current_settings
 from penstock.platform.cli.command_discovery import Section
 from penstock.platform.cli.live_view import print_view, watch_documents, watch_option, watch_view
@@ -46,6 +47,17 @@ def list_tables(as_json: bool) -> None:
         )
 
 
+KINDS_HELP = "\n".join(
+    [
+        "Which rows count (pipelines/docs/which_rows_count.md):",
+        "",
+        "\b",
+        *(f"{kind:<11} {text.partition('. ')[0].rstrip('.')}." for kind, text in TABLE_DESCRIPTIONS.items()),
+    ]
+)
+"""The first sentence about each kind of table."""
+
+
 @command.command(
     short_help="Show the newest rows of a table",
     epilog=format_examples(
@@ -53,7 +65,8 @@ def list_tables(as_json: bool) -> None:
         "penstock table show sensor_minute --kind panes --all-columns",
         'penstock table show sensor_minute --where "temperature > 20"',
         "penstock table show sensor_minute --watch",
-    ),
+    )
+    + f"\n\n{KINDS_HELP}",
 )
 @click.argument("name", shell_complete=complete_names(_list_tables))
 @click.option(

@@ -17,27 +17,33 @@ from penstock.engine.archive.archive_names import archive_name, ledger_path, rec
 from penstock.engine.archive.completeness_check import find_disagreements
 from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import is_delta_table
+from penstock.engine.tables.table_documentation import document_table
 from penstock.platform.definitions.asset_keys import archive_key, stream_key, topic_key
 from penstock.platform.definitions.asset_specs import AssetContext, link_to_console
 from penstock.platform.definitions.scheduled_checks import build_checks
 from penstock.platform.definitions.streams.batch_sensor import ReportedStream
 
 ARCHIVE_COMPLETE_CHECK = "archive_complete"
-_ARCHIVE_COLUMNS = (
-    ("partition", "int", "the partition of the topic"),
-    ("offset", "bigint", "the record's offset in its partition"),
-    ("timestamp", "timestamp", "the broker's timestamp"),
-    ("timestamp_type", "string", "create or append"),
-    ("key", "binary", "the key's bytes"),
-    ("value", "binary", "the value's bytes; null if the record has no value"),
-    ("headers", "array<struct>", "name and value of each header, in order"),
-    ("batch_id", "bigint", "the batch that archived the record"),
-    ("day", "date", "the day on which the record was archived"),
-)
+_ARCHIVE_COLUMN_TYPES = {
+    "partition": "int",
+    "offset": "bigint",
+    "timestamp": "timestamp",
+    "timestamp_type": "string",
+    "key": "binary",
+    "value": "binary",
+    "headers": "array<struct>",
+    "batch_id": "bigint",
+    "day": "date",
+}
 
 
 def build_archive_specs(topics: Mapping[str, str], asset_context: AssetContext) -> Iterator[AssetSpec]:
     """Yield the archive stream and the archive table of each topic; `topics` maps names to descriptions."""
+    documentation = document_table("raw")
+    archive_columns = [
+        TableColumn(name, column_type, documentation.column_comments[name])
+        for name, column_type in _ARCHIVE_COLUMN_TYPES.items()
+    ]
     for topic, doc in topics.items():
         yield AssetSpec(
             stream_key(archive_name(topic)),
@@ -51,14 +57,12 @@ def build_archive_specs(topics: Mapping[str, str], asset_context: AssetContext) 
         yield AssetSpec(
             archive_key(topic),
             deps=[stream_key(archive_name(topic))],
-            description=f"Every record of {topic} as stored by the broker. {doc}",
+            description=f"{documentation.description} {doc}",
             group_name="archives",
             kinds={"deltalake"},
             owners=[asset_context.owner],
             metadata={
-                "dagster/column_schema": MetadataValue.table_schema(
-                    TableSchema([TableColumn(*column) for column in _ARCHIVE_COLUMNS])
-                ),
+                "dagster/column_schema": MetadataValue.table_schema(TableSchema(archive_columns)),
                 "dagster/table_name": records_path(topic),
                 **link_to_console(asset_context, f"tables/raw/{topic}"),
                 "dagster/uri": f"{asset_context.warehouse}/{records_path(topic)}",
