@@ -26,24 +26,25 @@ def cli_command() -> str:
 
 def print_json(value: Any) -> None:
     """Print a value as JSON. NaN and infinities become strings, and bytes Base64, as in published topics."""
-    click.echo(json.dumps(_to_json_value(value), indent=2, default=str, allow_nan=False))
+    click.echo(json.dumps(to_json_value(value), indent=2, default=str, allow_nan=False))
 
 
 def print_json_line(value: Any) -> None:
     """Print a value as one line of JSON."""
-    click.echo(json.dumps(_to_json_value(value), default=str, allow_nan=False))
+    click.echo(json.dumps(to_json_value(value), default=str, allow_nan=False))
 
 
-def _to_json_value(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
+    """Return a value that JSON has: NaN and infinities as strings."""
     match value:
         case float() if not isfinite(value):
             return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
         case bytes():
             return b64encode(value).decode()
         case Mapping():
-            return {name: _to_json_value(item) for name, item in value.items()}
+            return {name: to_json_value(item) for name, item in value.items()}
         case list() | tuple():
-            return [_to_json_value(item) for item in value]
+            return [to_json_value(item) for item in value]
         case _:
             return value
 
