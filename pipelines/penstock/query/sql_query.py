@@ -69,8 +69,18 @@ def run_query(warehouse: StoragePath, statement: str, options: QueryOptions | No
     """
     options = options or QueryOptions()
     query = require_query(statement)
-    snapshots = _open_tables(warehouse, query, options)
-    execution = _Execution(query, snapshots, options.time_limit_s)
+    return run_snapshot_query(query, _open_tables(warehouse, query, options), options)
+
+
+def run_snapshot_query(
+    query: str, snapshots: Sequence[TableSnapshot], options: QueryOptions | None = None
+) -> QueryAnswer:
+    """Run a query over open tables. Raises StatementError for an invalid one."""
+    options = options or QueryOptions()
+    try:
+        execution = _Execution(query, snapshots, options.time_limit_s)
+    except DeltaError as error:
+        raise explain_sql_error(str(error)) from None
     answer = QueryAnswer(execution.schema, iter(()), snapshots)
     answer.batches = _limit_rows(execution, answer, options.max_rows)
     return answer

@@ -27,7 +27,14 @@ class AtTime:
     time: datetime
 
 
-VersionSelector: TypeAlias = AtBatch | AtTime | None
+@dataclass(frozen=True)
+class AtVersion:
+    """A version of a Delta table."""
+
+    version: int
+
+
+VersionSelector: TypeAlias = AtBatch | AtTime | AtVersion | None
 """Which version of a table to read; None for the newest."""
 
 
@@ -65,6 +72,11 @@ def load_version(table: DeltaTable, name: str, stream: str | None, selector: Ver
             _load_batch(table, name, stream, batch_id)
         case AtTime(time):
             _load_time(table, name, time)
+        case AtVersion(version):
+            try:
+                table.load_as_version(version)
+            except DeltaError:
+                raise VersionError(f"table {name} has no version {version}, or no longer") from None
 
 
 def _load_time(table: DeltaTable, name: str, time: datetime) -> None:
