@@ -9,6 +9,7 @@ from penstock.engine.plan.sources import Column
 def parse_columns(column_types: Mapping[str, str], field: str) -> tuple[Column, ...]:
     """Return the columns of a mapping from name to Spark SQL type."""
     fix = "Write names and types, as in {'word': 'STRING'}"
+    require(not isinstance(column_types, str), field, f"{column_types!r} is one text", fix)
     require_type(column_types, Mapping, field, fix)
     for pair in column_types.items():
         require(all(isinstance(text, str) for text in pair), f"{field}.{pair[0]}", repr(pair[1]), fix)

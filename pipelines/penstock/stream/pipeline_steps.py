@@ -8,6 +8,8 @@ from penstock.engine.definition.argument_checks import require, require_type
 from penstock.engine.definition.condition_parser import parse_condition
 from penstock.engine.definition.predicates import IsNotTrue
 from penstock.engine.definition.user_functions import function_ref
+from penstock.engine.plan.declared_columns import find_annotated_columns
+from penstock.engine.plan.sources import Column
 from penstock.engine.plan.steps import (
     ApplyStep,
     ArrowStep,
@@ -28,18 +30,30 @@ class PipelineSteps(ABC):
     def _with_step(self, step: Step) -> Self:
         """Return a copy with this step at the end."""
 
-    def apply(self, function: Callable[..., Any], version: str | None = None) -> Self:
+    def apply(
+        self,
+        function: Callable[..., Any],
+        version: str | None = None,
+        *,
+        returns: Mapping[str, str] | None = None,
+    ) -> Self:
         """Add a step from DataFrame to DataFrame.
 
         Args:
             function: a function that takes and returns a pyspark DataFrame. It must be stateless, and keep the
                 columns that start with `_`.
             version: replaces the hash of the function's code in the fingerprint of the plan.
+            returns: all columns of the result, with Spark SQL types, without those that start with `_`. A return
+                annotation such as `Annotated[DataFrame, {"city": "STRING"}]` declares them, too.
 
-        Not promised: that wrong columns are found before the stream starts.
+        Example:
+            .apply(add_tax, returns={"country": "STRING", "at": "BIGINT", "tax": "DOUBLE"})
+
+        Not promised: without declared columns, that wrong columns are found before the stream starts.
         """
         require(callable(function), "apply", repr(function), "Give a function from DataFrame to DataFrame")
-        return self._with_step(ApplyStep(function_ref(function, version)))
+        columns = _parse_declared_columns("apply", function, returns)
+        return self._with_step(ApplyStep(function_ref(function, version), columns))
 
     def sql(self, text: str) -> Self:
         """Add a SQL step.
@@ -52,7 +66,13 @@ class PipelineSteps(ABC):
         """
         return self._with_step(SqlStep(text))
 
-    def arrow(self, function: Callable[..., Any], version: str | None = None) -> Self:
+    def arrow(
+        self,
+        function: Callable[..., Any],
+        version: str | None = None,
+        *,
+        returns: Mapping[str, str] | None = None,
+    ) -> Self:
         """Add a step from Arrow table to Arrow table.
 
         Args:
@@ -60,11 +80,13 @@ class PipelineSteps(ABC):
                 other rows. It keeps the columns that start with `_`, and returns its columns also for a table
                 without rows.
             version: replaces the hash of the function's code in the fingerprint of the plan.
+            returns: all columns of the result, as in `apply`.
         """
         require(
             callable(function), "arrow", repr(function), "Give a function from pyarrow.Table to pyarrow.Table"
         )
-        return self._with_step(ArrowStep(function_ref(function, version)))
+        columns = _parse_declared_columns("arrow", function, returns)
+        return self._with_step(ArrowStep(function_ref(function, version), columns))
 
     def lookup(self, table: str, *, on: str | Sequence[str], columns: Mapping[str, str]) -> Self:
         """Add columns of a Delta table to each record, or nulls if no row matches.
@@ -175,3 +197,11 @@ class PipelineSteps(ABC):
             branch_pipelines.append(remaining._with_step(FilterStep(predicate)))
             remaining = remaining._with_step(FilterStep(IsNotTrue(predicate)))
         return (*branch_pipelines, remaining)
+
+
+def _parse_declared_columns(
+    keyword: str, function: Callable[..., Any], returns: Mapping[str, str] | None
+) -> tuple[Column, ...]:
+    """Return the columns that a function from table to table declares; none if it declares none."""
+    declared = find_annotated_columns(function) if returns is None else returns
+    return () if declared is None else parse_columns(declared, f"{keyword}.returns")

@@ -11,6 +11,7 @@ from penstock.engine.definition.predicates import quote_column
 from penstock.engine.errors import DefinitionError, PipelineTestError
 from penstock.engine.operators.changelog.changes_to_partials import apply_steps
 from penstock.engine.operators.stateful.schema import to_arrow_type
+from penstock.engine.plan.declared_columns import check_declared_columns
 from penstock.engine.plan.sources import Column, PlanSource
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.steps import ApplyStep, ArrowStep, LookupStep, SqlStep, Step
@@ -112,6 +113,7 @@ def _join_lookup(step: LookupStep, table: pa.Table, rows: Sequence[Fields]) -> p
 
 def _run_arrow(step: ArrowStep, table: pa.Table) -> pa.Table:
     result: pa.Table = step.function.resolve()(table)
+    check_declared_columns("arrow", step.function, step.returns, result.column_names)
     if ROW_COLUMN not in result.column_names:
         fix = "Keep all columns that start with an underscore, as filter, take and append_column do"
         raise DefinitionError("arrow", f"{step.function.name} drops the column {ROW_COLUMN}", fix)

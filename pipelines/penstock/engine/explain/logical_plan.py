@@ -162,15 +162,22 @@ def describe_future_skew(watermark_rule: WatermarkStrategy) -> str:
     return f"; records more than {max_future_skew} ahead of the clock are {skew_action}{origin}"
 
 
+def _describe_result(step: ApplyStep | ArrowStep) -> str:
+    """Say which columns a function returns, or that nothing after it can be checked before the start."""
+    if not step.returns:
+        return "; its columns are unknown until the stream starts, declare them with returns"
+    return f", which returns {join_phrases([column.name for column in step.returns])}"
+
+
 def describe_step(step: Step) -> str:
     """Describe a step."""
     match step:
         case ApplyStep(function):
-            return f"apply {function.name}"
+            return f"apply {function.name}{_describe_result(step)}"
         case SqlStep(text):
             return f"sql {' '.join(text.split())}"
         case ArrowStep(function):
-            return f"apply {function.name} over Arrow"
+            return f"apply {function.name} over Arrow{_describe_result(step)}"
         case LookupStep(table, on, columns):
             lookup_columns = join_phrases([column.name for column in columns])
             lookup_key = join_phrases(list(on))

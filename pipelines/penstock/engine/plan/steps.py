@@ -6,12 +6,13 @@ the stream starts.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from penstock.engine.definition.argument_checks import require, require_name
 from penstock.engine.definition.predicates import Predicate, predicate_fields
 from penstock.engine.definition.problem_collector import ProblemCollector
+from penstock.engine.definition.stored_fields import OMITTED_AT_DEFAULT
 from penstock.engine.definition.user_functions import FunctionRef
 from penstock.engine.plan.column_types import check_column_types, check_condition_types
 from penstock.engine.plan.known_columns import require_known_column
@@ -21,9 +22,16 @@ from penstock.engine.plan.user_function_checks import check_row_function, check_
 
 @dataclass(frozen=True)
 class ApplyStep:
-    """A function from DataFrame to DataFrame. It must be stateless and keep columns with a leading `_`."""
+    """A function from DataFrame to DataFrame. It must be stateless and keep columns with a leading `_`.
+
+    `returns` are all columns of its result; if it is empty, they are unknown until the stream starts.
+    """
 
     function: FunctionRef
+    returns: tuple[Column, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
+
+    def __post_init__(self) -> None:
+        check_column_types(self.returns, "apply.returns")
 
 
 @dataclass(frozen=True)
@@ -42,10 +50,15 @@ class ArrowStep:
 
     It must keep the columns with a leading `_` for each row that it keeps or multiplies, as `filter`, `take` and
     `append_column` do. It is called with an empty table to find its columns. In a first stage it runs in the
-    executors, in a later stage where its panes are aggregated.
+    executors, in a later stage where its panes are aggregated. `returns` are all columns of its result; if it is
+    empty, they are unknown until the stream starts.
     """
 
     function: FunctionRef
+    returns: tuple[Column, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
+
+    def __post_init__(self) -> None:
+        check_column_types(self.returns, "arrow.returns")
 
 
 @dataclass(frozen=True)
@@ -178,14 +191,14 @@ def infer_columns(
                 with step_problems.collect():
                     columns_after = _infer_sql_columns(text, columns_before)
                 columns_before = columns_after
-            case ApplyStep(function) if function.function is not None:
+            case ApplyStep(function, returns):
                 with step_problems.collect():
-                    check_table_function("apply", function.function, "records", "DataFrame")
-                columns_before = None
-            case ArrowStep(function) if function.function is not None:
+                    _check_table_function("apply", function, "records", "DataFrame")
+                columns_before = _read_declared_columns(returns)
+            case ArrowStep(function, returns):
                 with step_problems.collect():
-                    check_table_function("arrow", function.function, "table", "pyarrow.Table")
-                columns_before = None
+                    _check_table_function("arrow", function, "table", "pyarrow.Table")
+                columns_before = _read_declared_columns(returns)
             case LookupStep(columns=step_columns) if columns_before is not None:
                 columns_before = {**columns_before, **{column.name: column.type for column in step_columns}}
             case _:
@@ -193,6 +206,15 @@ def infer_columns(
     if collector is None:
         step_problems.raise_problems()
     return columns_before
+
+
+def _check_table_function(keyword: str, function: FunctionRef, argument: str, result: str) -> None:
+    if function.function is not None:
+        check_table_function(keyword, function.function, argument, result)
+
+
+def _read_declared_columns(returns: Iterable[Column]) -> TypesByColumn | None:
+    return {column.name: column.type for column in returns} or None
 
 
 def _select_columns(

@@ -19,6 +19,10 @@ from penstock.engine.upgrade.upgrade_class import PlanDifference, PlanUpgrade, U
 
 FROM_NEXT_BATCH_NOTE = "it applies to records from the next batch on; existing windows keep what they have"
 
+OTHER_FORMAT_NOTE = (
+    "records of the former format that are still unread are quarantined: upgrade when the lag is 0"
+)
+
 FUTURE_SKEW_NOTE = (
     "it applies from the next batch on; a watermark that is ahead stays, and only a replay moves it back"
 )
@@ -112,7 +116,27 @@ def _compare_columns(
             if is_compatible
             else "values of another type cannot be added to those in the state"
         )
-        yield from _report_if_changed(f"{prefix}{name}", old.get(name), new.get(name), upgrade_class, note)
+        if _differ_in_format(old.get(name), new.get(name)):
+            formats = [_describe_format(column) for column in (old[name], new[name])]
+            yield PlanDifference(f"{prefix}{name}", formats[0], formats[1], upgrade_class, OTHER_FORMAT_NOTE)
+        else:
+            yield from _report_if_changed(
+                f"{prefix}{name}", old.get(name), new.get(name), upgrade_class, note
+            )
+
+
+def _differ_in_format(before: Column | None, after: Column | None) -> bool:
+    """Whether the values of a column are written in another way, although they are the same in the state."""
+    if before is None or after is None or before.type != after.type:
+        return False
+    return before.field_type != after.field_type
+
+
+def _describe_format(column: Column) -> str:
+    """Return the type of a column as its contract declares it; a stored default is known by its Spark type only."""
+    return (
+        f"{column.field_type or column.declared_type or column.type}{', required' if column.required else ''}"
+    )
 
 
 def _compare_stages(before: Stage, after: Stage, from_now: Collection[str]) -> Iterator[PlanDifference]:

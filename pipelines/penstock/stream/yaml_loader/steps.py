@@ -74,13 +74,13 @@ def _parse_lookup(pipeline: Pipeline, lookup: object, options: Mapping[str, Any]
 
 
 def _parse_apply(pipeline: Pipeline, function: object, options: Mapping[str, Any]) -> Pipeline:
-    _refuse_options("apply", options, ("version",))
-    return pipeline.apply(_import_function("apply", function), _code_version(options))
+    returns = _parse_optional_returns("apply", options)
+    return pipeline.apply(_import_function("apply", function), _code_version(options), returns=returns)
 
 
 def _parse_arrow(pipeline: Pipeline, function: object, options: Mapping[str, Any]) -> Pipeline:
-    _refuse_options("arrow", options, ("version",))
-    return pipeline.arrow(_import_function("arrow", function), _code_version(options))
+    returns = _parse_optional_returns("arrow", options)
+    return pipeline.arrow(_import_function("arrow", function), _code_version(options), returns=returns)
 
 
 def _parse_map(pipeline: Pipeline, function: object, options: Mapping[str, Any]) -> Pipeline:
@@ -94,12 +94,17 @@ def _parse_flat_map(pipeline: Pipeline, function: object, options: Mapping[str, 
 
 
 def _parse_returns(step: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    _refuse_options(step, options, ("returns", "version"))
-    if "returns" not in options:
+    returns = _parse_optional_returns(step, options)
+    if returns is None:
         raise DefinitionError(
             f"{step}.returns", "missing", "Declare the columns, as in returns: {word: STRING}"
         )
-    return require_mapping(options["returns"], f"{step}.returns")
+    return returns
+
+
+def _parse_optional_returns(step: str, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    _refuse_options(step, options, ("returns", "version"))
+    return require_mapping(options["returns"], f"{step}.returns") if "returns" in options else None
 
 
 def _import_function(step: str, function: object) -> Callable[..., Any]:

@@ -6,8 +6,11 @@ import pytest
 from tests.pipelines.engine.spark_queries import INPUT_COLUMNS, INVALID_QUERIES, VALID_QUERIES
 
 from penstock.engine.definition.sql_analysis import infer_select_columns
+from penstock.engine.definition.user_functions import function_ref
 from penstock.engine.errors import DefinitionError
-from penstock.engine.plan.steps import SqlStep
+from penstock.engine.plan.sources import Column
+from penstock.engine.plan.steps import ApplyStep, SqlStep
+from penstock.engine.spark.transform.lookup_join import give_no_rows
 from penstock.engine.spark.transform.steps import apply_steps
 
 if TYPE_CHECKING:
@@ -62,3 +65,32 @@ def test_the_lines_name_what_is_unknown(records: "DataFrame") -> None:
         with pytest.raises(DefinitionError) as raised:
             apply_steps(records, (SqlStep(query),), lambda _: None)
         assert message in str(raised.value)
+
+
+def rename_column(records: "DataFrame") -> "DataFrame":
+    return records.selectExpr("country", "amount AS euros")
+
+
+@pytest.mark.parametrize(
+    ("returns", "message"),
+    [
+        ({"country": "STRING", "euros": "DOUBLE"}, None),
+        (
+            {"country": "STRING", "euros": "DECIMAL(12, 2)"},
+            r"apply.returns.euros: .* returned DOUBLE, not DECIMAL",
+        ),
+        (
+            {"country": "STRING", "euro": "DOUBLE"},
+            r"apply.returns: .* no column 'euro'. Did you mean 'euros'\?",
+        ),
+    ],
+)
+def test_a_result_is_compared_with_its_declaration(
+    records: "DataFrame", returns: dict[str, str], message: str | None
+) -> None:
+    step = ApplyStep(function_ref(rename_column), tuple(Column(*column) for column in returns.items()))
+    if message is None:
+        assert apply_steps(records, [step], give_no_rows).columns == ["country", "euros"]
+        return
+    with pytest.raises(DefinitionError, match=message):
+        apply_steps(records, [step], give_no_rows)

@@ -9,7 +9,7 @@ from penstock.engine.plan.codec import plan_from_dict, plan_to_dict
 from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin, WatermarkStrategy
 from penstock.engine.plan.stages import Plan
 from penstock.engine.upgrade.plan_comparison import compare_plans
-from penstock.engine.upgrade.upgrade_class import UpgradeClass
+from penstock.engine.upgrade.upgrade_class import PlanDifference, UpgradeClass
 from penstock.stream import after_watermark, count, every, fixed, max_, mean, min_, read, sliding
 from penstock.stream.pipeline import Pipeline
 
@@ -100,6 +100,31 @@ def test_a_change_of_an_input_is_classified() -> None:
     assert (
         compare_plans(before, replace(before, sources=(source, other))).upgrade_class is UpgradeClass.REPLAY
     )
+
+
+def test_a_changed_format_of_a_timestamp_is_named_with_what_it_does_to_unread_records() -> None:
+    """`plan-upgrade` showed `BIGINT, required` on both sides, and that nothing happens."""
+    iso = Column("at", "BIGINT", True, "timestamp(iso8601)", declared_type="timestamp(iso8601)")
+    stored_iso = replace(iso, declared_type=None)
+    millis = Column("at", "BIGINT", True, declared_type="timestamp")
+    plan = build_plan()
+
+    def with_time(column: Column) -> Plan:
+        source = plan.sources[0]
+        others = tuple(other for other in source.columns if other.name != "at")
+        return replace(plan, sources=(replace(source, columns=(*others, column)),))
+
+    assert compare_plans(with_time(stored_iso), with_time(millis)).differences == (
+        PlanDifference(
+            "sensors.at",
+            "timestamp(iso8601), required",
+            "timestamp, required",
+            UpgradeClass.COMPATIBLE,
+            "records of the former format that are still unread are quarantined: upgrade when the lag is 0",
+        ),
+    )
+    (back,) = compare_plans(with_time(replace(millis, declared_type=None)), with_time(iso)).differences
+    assert (back.before, back.after) == ("BIGINT, required", "timestamp(iso8601), required")
 
 
 def test_a_difference_shows_both_values() -> None:

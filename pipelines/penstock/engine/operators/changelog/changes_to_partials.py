@@ -12,6 +12,7 @@ from penstock.engine.operators.changelog.pane_changes import CHANGE_METADATA_FIE
 from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.row_steps import filter_rows, map_rows, select_columns
 from penstock.engine.operators.stage_columns import CHANGE_COUNT_FIELD
+from penstock.engine.plan.declared_columns import check_declared_columns
 from penstock.engine.plan.field_usage import refuse_type_conflicts, unused_conflicting_fields
 from penstock.engine.plan.stages import Stage
 from penstock.engine.plan.steps import ArrowStep, FilterStep, RowFunctionStep, SelectStep, Step, step_kind
@@ -112,6 +113,7 @@ def _apply_arrow_step(step: ArrowStep, number: int, elements: pa.Table) -> pa.Ta
     if not isinstance(result, pa.Table):
         message = f"{step.function.name} returned {type(result).__name__}"
         raise DefinitionError(f"step {number}", message, "Return a pyarrow.Table")
+    check_declared_columns("arrow", step.function, step.returns, result.column_names)
     changed_columns = [
         field.name
         for field in CHANGE_METADATA_FIELDS

@@ -13,6 +13,7 @@ from penstock.engine.definition.predicates import predicate_sql, quote_column, s
 from penstock.engine.definition.user_functions import FunctionRef
 from penstock.engine.errors import DefinitionError
 from penstock.engine.operators.row_steps import map_rows
+from penstock.engine.plan.declared_columns import check_declared_columns
 from penstock.engine.plan.field_usage import refuse_type_conflicts, unused_conflicting_fields
 from penstock.engine.plan.stages import Stage
 from penstock.engine.plan.steps import (
@@ -110,6 +111,8 @@ def apply_steps(records: "DataFrame", steps: Sequence[Step], lookup_rows: Lookup
                 if isinstance(step, LookupStep)
                 else _apply_step(records, step)
             )
+        if isinstance(step, ApplyStep | ArrowStep):
+            _check_result(step, records)
         lost = [name for name in internal if name not in records.columns]
         if lost:
             raise DefinitionError(
@@ -118,6 +121,23 @@ def apply_steps(records: "DataFrame", steps: Sequence[Step], lookup_rows: Lookup
                 "Keep the columns that start with _, as withColumn, where and SELECT * do",
             )
     return records
+
+
+def _check_result(step: ApplyStep | ArrowStep, records: "DataFrame") -> None:
+    """Refuse a result with other columns or types than the step declares."""
+    from pyspark.sql.types import DataType
+
+    keyword = "apply" if isinstance(step, ApplyStep) else "arrow"
+    check_declared_columns(keyword, step.function, step.returns, records.columns)
+    for column in step.returns:
+        found, declared = (
+            kind.simpleString()
+            for kind in (records.schema[column.name].dataType, DataType.fromDDL(column.type))
+        )
+        if found != declared:
+            problem = f"{step.function.name} returned {found.upper()}, not {column.type}"
+            fix = "Change the declaration, or cast the column"
+            raise DefinitionError(f"{keyword}.returns.{column.name}", problem, fix)
 
 
 def _apply_step(
