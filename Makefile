@@ -44,13 +44,14 @@ test-plain: dev-environment ## run the fast tests without Java; EXAMPLES=20 trie
 test-again: dev-environment ## run the tests that failed last once more, one at a time
 	@$(BIN)/python -m pytest -n 0 --last-failed --last-failed-no-failures none
 
-check: dev-environment ## format, lint, types, import rules, licences
+check: dev-environment ## format, lint, types, import rules, licences, vulnerabilities
 	@status=0; \
 	$(BIN)/ruff format --check . || status=1; \
 	$(BIN)/ruff check . || status=1; \
 	$(BIN)/mypy || status=1; \
 	$(BIN)/lint-imports || status=1; \
 	$(BIN)/python -m penstock.infra.licences > /dev/null || status=1; \
+	$(BIN)/python -m penstock.infra.vulnerabilities || status=1; \
 	exit $$status
 
 golden: dev-environment ## make the golden home of the version in pyproject.toml
