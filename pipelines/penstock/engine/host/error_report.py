@@ -23,6 +23,9 @@ def summarize_error(error: BaseException) -> str:
     user_traceback = parse_user_traceback(text)
     if user_traceback is not None:
         return f"{user_traceback.frames[-1].function} ({user_traceback.location}): {user_traceback.error}"
+    own_traceback = read_user_traceback(error)
+    if own_traceback.frames:  # of a sink or source of the user, which the engine calls in its own process
+        return f"{own_traceback.frames[-1].function} ({own_traceback.location}): {own_traceback.error}"
     message = next((line.strip() for line in text.splitlines() if line.strip()), "")
     if message.startswith("An error occurred while calling") and (cause := _CAUSED_BY.search(text)):
         message = cause[1]
