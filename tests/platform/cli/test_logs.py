@@ -49,8 +49,10 @@ def test_entries_of_a_stream_and_level_are_selected(run) -> None:
 
 @pytest.mark.usefixtures("log_folder")
 def test_entries_since_a_duration_or_a_time_are_selected(run) -> None:
-    assert "Stream running" not in run("logs", "--since", "10m").out
-    assert "Lease lost" in run("logs", "--since", "10m").out
+    since_import = datetime.now(UTC) - NOW  # minutes, in a long run
+    ten_minutes_earlier = f"{int(since_import.total_seconds()) + 600}s"
+    assert "Stream running" not in run("logs", "--since", ten_minutes_earlier).out
+    assert "Lease lost" in run("logs", "--since", ten_minutes_earlier).out
     assert "Stream running" in run("logs", "--since", f"{EARLIER:%Y-%m-%dT%H:%M:%S}").out
     refused = run("logs", "--since", "yesterday")
     assert refused.code == 2
