@@ -336,6 +336,14 @@ class TestProtobuf:
     def test_a_damaged_message_is_refused(self, tail: bytes, reason: str):
         assert fail(make_contract("protobuf", FIELDS), b"\0\0\0\0\1" + tail) == reason
 
+    def test_fields_that_protobuf_cannot_tell_apart_are_refused(self):
+        struct = "struct<x: int>"
+        for names in (("m", "m_"), ("a_b", "aB")):
+            with pytest.raises(ContractError, match="cannot be written in Protobuf"):
+                make_contract("protobuf", [ContractField(name, struct, ".") for name in names])
+        with pytest.raises(ContractError, match="'strng' is not a type"):
+            make_contract("protobuf", [ContractField("a", "strng", ".")])
+
     def test_zero_is_not_absent(self):
         codec = make_format_codec(make_contract("protobuf", FIELDS))
         read: Any = codec.decode(codec.encode({"id": "", "at": 0, "count": 0}))

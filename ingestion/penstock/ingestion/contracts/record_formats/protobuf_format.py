@@ -1,6 +1,6 @@
 """Protobuf in the wire format of schema registries."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -9,6 +9,7 @@ from penstock.ingestion.contracts.contract import Contract, ContractField
 from penstock.ingestion.contracts.invalid_reasons import make_invalid_record
 from penstock.ingestion.contracts.record_formats.json_based_format import JsonBasedCodec, JsonBasedFormat
 from penstock.ingestion.contracts.record_formats.record_format import (
+    ContractProblem,
     FindSchemaById,
     ReadJson,
     RecordCodec,
@@ -39,6 +40,20 @@ class ProtobufFormat(JsonBasedFormat):
     keyword = "protobuf"
     description = "a zero byte, the id of the schema in the registry, the index of the message, the message"
     keeps_unknown_fields = False
+
+    def find_problems(self, contract: Contract) -> Iterator[ContractProblem]:
+        """Yield why the fields cannot be those of a message, as two names that differ in underscores only."""
+        from penstock.ingestion.contracts.protobuf.message_types import MessageTypes
+
+        yield from super().find_problems(contract)
+        try:
+            text = self.to_schema(contract)[PROTO_TEXT_KEY]
+        except ContractError:
+            return  # a type is unknown, which is a problem of every format
+        try:
+            MessageTypes(text)
+        except ContractError as error:
+            yield "fields", f"cannot be written in Protobuf: {str(error).rstrip('.')}"
 
     def to_schema(self, contract: Contract, earlier_schemas: Sequence[Schema] = ()) -> Schema:
         """Return the text of the schema, with the field numbers of the earlier ones."""
