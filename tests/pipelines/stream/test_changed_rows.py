@@ -9,6 +9,7 @@ from penstock.engine.explain.logical_plan import source_node
 from penstock.engine.plan.codec import contract_version, plan_from_dict, plan_to_dict
 from penstock.engine.plan.sources import TopicOrigin
 from penstock.engine.plan.stages import Plan
+from penstock.engine.spark.physical_plan import Parallelism, describe_read
 from penstock.engine.spark.parse.source_rules import build_record_rules
 from penstock.ingestion.contracts import Contract, ContractField
 from penstock.ingestion.contracts.record_rules import to_record_rules
@@ -55,6 +56,11 @@ def test_another_policy_of_deletes_is_another_version_of_the_contract() -> None:
     assert contract_version(kept) != contract_version(ignored)
     assert "with events of deleted rows" in source_node(kept).operation
     assert "without events of deleted rows" in source_node(ignored).operation
+
+
+def test_the_physical_plan_says_that_records_are_decoded_in_python() -> None:
+    (source,) = build_plan(CONTRACT).sources
+    assert describe_read(source, Parallelism({}, 1, 1)).operation.endswith("debezium is decoded in Python")
 
 
 def test_tombstones_of_changed_rows_cannot_be_read() -> None:

@@ -58,8 +58,11 @@ def describe_read(source: PlanSource, parallelism: Parallelism) -> PhysicalOpera
     match source.origin:
         case TopicOrigin(topic, encoding):
             tasks = parallelism.topic_partitions.get(topic, 1)
-            if find_record_format(encoding).has_writer_schemas:
+            record_format = find_record_format(encoding)
+            if record_format.has_writer_schemas:
                 parse_text = f"{parse_text}, with writer schemas from the registry"
+            if record_format.stream_parser == "python":
+                parse_text = f"{parse_text}; {encoding} is decoded in Python"
             return PhysicalOperator(
                 f"read {topic}", EXECUTOR_TIER, tasks, f"a task for each partition; {parse_text}"
             )
