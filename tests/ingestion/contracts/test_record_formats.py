@@ -14,9 +14,12 @@ from tests.ingestion.contracts.format_contracts import (
     make_schemas,
 )
 from tests.ingestion.contracts.typed_values import ALL_MAKERS
+from tests.installed_kinds import installed_kinds
 
+from penstock.engine.spark.parse.source_rules import build_record_rules
+from penstock.engine.spark.parse.suspects import TopicRules, judge_value
 from penstock.ingestion.contracts import Contract, ContractField, json_codec, parse_contract
-from penstock.ingestion.contracts.record_formats.format_discovery import find_record_format
+from penstock.ingestion.contracts.record_formats.format_discovery import RECORD_FORMATS, find_record_format
 from penstock.ingestion.contracts.schemas import parse_schema_fields
 from penstock.ingestion.errors import (
     ContractError,
@@ -28,6 +31,7 @@ from penstock.ingestion.errors import (
 from penstock.ingestion.producer import SourceBatch, create_record_format
 from penstock.ingestion.producer.record_serde import create_json_reader
 from penstock.ingestion.registry import FileRegistry, register_contract
+from penstock.stream import count, fixed, read
 
 FIELDS = (
     ContractField("id", "string", "."),
@@ -358,3 +362,49 @@ class TestProtobuf:
             assert (
                 find_record_format("protobuf").find_readable_fields({"proto": text}, "orders", FIELDS) is None
             )
+
+
+FORMAT_OF_A_USER = '''
+"""JSON from the last byte to the first one."""
+
+from penstock.ingestion.contracts.record_formats.json_based_format import JsonBasedCodec, JsonBasedFormat
+from penstock.ingestion.contracts.schemas import to_json_schema
+
+
+class ReversedFormat(JsonBasedFormat):
+    keyword = "reversed"
+    description = "JSON from the last byte to the first one"
+    has_writer_schemas = False
+
+    def to_schema(self, contract, earlier_schemas=()):
+        return to_json_schema(contract)
+
+    def open_reader(self, rules, find_schema):
+        return lambda value: value[::-1]
+
+    def make_codec(self, contract, schema_id, read_json, find_schema):
+        return ReversedCodec(contract, read_json)
+
+
+class ReversedCodec(JsonBasedCodec):
+    def write(self, record):
+        return super().write(record)[::-1]
+'''
+
+
+def test_a_format_of_a_user_is_used_by_its_keyword(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    modules, reference = {"my_formats": FORMAT_OF_A_USER}, "my_formats:ReversedFormat"
+    with installed_kinds(tmp_path, monkeypatch, RECORD_FORMATS, modules, reversed=reference):
+        for encoding in ("reversed", reference):
+            contract = make_contract(encoding, FIELDS, event_time="at")
+            codec = make_format_codec(contract)
+            value = codec.encode(RECORD)
+            assert json.loads(value[::-1]) == RECORD
+            assert codec.decode(value) == json_codec(contract).decode(value[::-1])
+            (source,) = (
+                read(contract).key("id").aggregate(n=count()).window(fixed("1 hour")).write("t").plan.sources
+            )
+            rules = build_record_rules(source)
+            assert rules is not None
+            assert judge_value(value, TopicRules(rules)).canonical is not None
+            assert judge_value(value[1:], TopicRules(rules)).reason == "malformed"
