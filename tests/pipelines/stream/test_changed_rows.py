@@ -9,8 +9,8 @@ from penstock.engine.explain.logical_plan import source_node
 from penstock.engine.plan.codec import contract_version, plan_from_dict, plan_to_dict
 from penstock.engine.plan.sources import TopicOrigin
 from penstock.engine.plan.stages import Plan
-from penstock.engine.spark.physical_plan import Parallelism, describe_read
 from penstock.engine.spark.parse.source_rules import build_record_rules
+from penstock.engine.spark.physical_plan import Parallelism, describe_read
 from penstock.ingestion.contracts import Contract, ContractField
 from penstock.ingestion.contracts.record_rules import to_record_rules
 from penstock.stream import count, fixed, read

@@ -257,4 +257,4 @@ def test_only_unknown_schemas_need_the_registry(spark: "SparkSession", tmp_path:
     ):
         refuse_unknown_schemas(to_frame(old_codec.encode(known), new_codec.encode(known)), cached)
     with pytest.raises(RegistryError, match="Check that it is up"):
-        WriterSchemaCache(lambda: open_registry(url)).find_readable("sounds", CONTRACT.fields)
+        WriterSchemaCache(lambda: open_registry(url)).find_readable("sounds", CONTRACT.fields, "avro")
