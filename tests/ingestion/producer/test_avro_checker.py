@@ -91,4 +91,6 @@ def test_invalid_avro_has_its_reason(damage, reason: str):
 
 
 def create_sensors_format():
-    return RecordSerde(EncodingChecker(make_codec()), make_codec().encode, make_codec().decode)
+    return RecordSerde(
+        EncodingChecker(make_codec()), make_codec().encode, make_codec().decode, make_codec().decode
+    )

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.plan.stages import Plan
-from penstock.ingestion.contracts import load_contract
+from penstock.ingestion.contracts import json_codec, load_contract
 from penstock.ingestion.ledger import DeliveryAddress
-from penstock.ingestion.producer import JsonChecker, SourceBatch
+from penstock.ingestion.producer import JsonChecker, SourceBatch, create_record_format
+from penstock.ingestion.registry import FileRegistry
 from penstock.ingestion.sources.source import make_replay, read_rest
 from penstock.pipelines.catalog import load_plan
 from penstock.quality.errors import QuarantineError
@@ -144,6 +145,21 @@ def test_a_repaired_record_is_judged_by_its_new_value() -> None:
     assert [decision.value for decision in replay_decisions(judged, 5, "")] == [VALID, VALID]
 
 
+def test_a_value_in_the_format_of_its_topic_is_replayed_as_it_is(tmp_path: Path) -> None:
+    contract = replace(load_contract("sensors"), encoding="protobuf")
+    record_format = create_record_format(contract, FileRegistry(tmp_path))
+    value = record_format.checker.check(SourceBatch([VALID])).values[0]
+    judge = FutureTimeJudge(contract, (StreamTimeLimit("day", "at", 5),), 100, record_format.decode_any)
+    items = [quarantined_record(2, value), quarantined_record(3, value[:-3])]
+    judged = judge_records(items, {}, record_format.checker, {}, future_times=judge)
+    assert [value for _, value in judged.accepted] == [value]
+    (damaged,) = judged.refused
+    assert damaged.reason.startswith("it still violates the contract: malformed")
+    early = FutureTimeJudge(contract, (StreamTimeLimit("day", "at", 0),), 0, record_format.decode_any)
+    (refused,) = judge_records(items[:1], {}, record_format.checker, {}, future_times=early).refused
+    assert refused.reason.startswith("at is ")
+
+
 NOON = 1_767_268_800_000
 
 
@@ -168,7 +184,7 @@ def test_a_record_that_streams_would_quarantine_again_is_refused_until_its_time(
     contract = load_contract("sensors")
     value = VALID.replace(b'"at":1,', b'"at":%d,' % NOON)
     limits = (StreamTimeLimit("day", "at", 86_400_000), StreamTimeLimit("hour", "at", 3_600_000))
-    judge = FutureTimeJudge(contract, limits, now_ms)
+    judge = FutureTimeJudge(contract, limits, now_ms, json_codec(contract).decode)
     item = quarantined_record(2, value, 0, "day", "hour")
     judged = judge_records([item], {}, JsonChecker(contract), {}, future_times=judge)
     assert "".join(refusal.reason for refusal in judged.refused).startswith(reason)

@@ -21,6 +21,8 @@ class RecordSerde:
     checker: RecordChecker
     encode: Callable[[msgspec.Struct], bytes]
     decode: Callable[[bytes], msgspec.Struct]
+    decode_any: Callable[[bytes], msgspec.Struct]
+    """Decodes a value in the format of the topic, or a plain JSON record, which the producer would encode."""
 
 
 def create_reading_checker(contract: Contract, registry: SchemaRegistry) -> RecordChecker:
@@ -72,4 +74,9 @@ def _create_serde(contract: Contract, schema_id: int, find_schema: FindSchemaByI
     record_format = find_record_format(contract.encoding)
     codec = record_format.create_codec(contract, schema_id, find_schema)
     checker = JsonChecker(contract) if record_format.has_plain_values else EncodingChecker(codec)
-    return RecordSerde(checker, codec.encode, codec.decode)
+    decode_json = json_codec(contract).decode
+
+    def decode_any(value: bytes) -> msgspec.Struct:
+        return codec.decode(value) if codec.is_encoded(value) else decode_json(value)
+
+    return RecordSerde(checker, codec.encode, codec.decode, decode_any)

@@ -166,15 +166,15 @@ class TopicQuarantine:
     ) -> ReplayJudgement:
         """Validate records with the current contract. Records no decision."""
         registry = open_schema_registry(self._settings)
-        checker = create_record_format(self.contract, registry).checker
+        record_format = create_record_format(self.contract, registry)
         limits = list_time_limits(load_valid_plans(), self.topic)
         return judge_records(
             records,
             repaired_values,
-            checker,
+            record_format.checker,
             self._read_stream_reach(),
             self.contract_versions(),
-            FutureTimeJudge(self.contract, limits, now_ms()),
+            FutureTimeJudge(self.contract, limits, now_ms(), record_format.decode_any),
         )
 
     def replay(self, judgement: ReplayJudgement, reason: str) -> QuarantineReplayResult:

@@ -1,14 +1,14 @@
 """Says from when a record that is ahead of the clock is accepted: streams judge event times by their batch time."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.definition.phrases import format_duration
 from penstock.engine.plan.stages import Plan
-from penstock.ingestion.contracts import Contract, json_codec
-from penstock.ingestion.errors import InvalidRecordError
+from penstock.ingestion.contracts import Contract
+from penstock.ingestion.errors import IgnoredRecordError, InvalidRecordError
 
 SECOND_MS = 1_000
 
@@ -29,13 +29,15 @@ class FutureTimeJudge:
     contract: Contract
     limits: tuple[StreamTimeLimit, ...]
     now_ms: int
+    decode: Callable[[bytes], object]
+    """Decodes a value in the format of the topic, or in JSON."""
 
     def explain(self, value: bytes) -> str:
         """Return why a stream would quarantine this valid record, and until when; empty if none would."""
         try:
-            record = json_codec(self.contract).decode(value)
-        except InvalidRecordError:
-            return ""  # its other fault is the reason
+            record = self.decode(value)
+        except (InvalidRecordError, IgnoredRecordError):
+            return ""  # its other fault is the reason, or no stream reads it
         accepted_from: Mapping[StreamTimeLimit, int] = {
             limit: time - limit.max_future_skew_ms
             for limit in self.limits
