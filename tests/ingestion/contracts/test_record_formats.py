@@ -322,6 +322,9 @@ class TestProtobuf:
             "net": 1.0,
             "counts": [],
         }
+        year_too_large = b"\0\0\0\0\1\x04\x02\x00" + b"\x1a\x08\x08" + b"\xff" * 6 + b"\x7f"
+        with pytest.raises(InvalidRecordError, match="malformed"):
+            make_format_codec(contract, {1: {"proto": schema}}).decode(year_too_large)
         wrong_index = b"\0\0\0\0\1" + b"\x02\x08" + message
         with pytest.raises(InvalidRecordError, match="wrong_schema"):
             make_format_codec(contract, {1: {"proto": schema}}).decode(wrong_index)

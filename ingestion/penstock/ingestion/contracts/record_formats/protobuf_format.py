@@ -98,10 +98,10 @@ class _MessageJsonReader:
         from google.protobuf.message import DecodeError
 
         try:
-            message = message_type.FromString(value[start:])
-        except DecodeError as error:
+            return msgspec.json.encode(reader.read(message_type.FromString(value[start:])))
+        except (DecodeError, ValueError) as error:
+            # A ValueError is a timestamp of Protobuf outside of the years 1 to 9999.
             raise make_invalid_record("malformed", str(error)) from error
-        return msgspec.json.encode(reader.read(message))
 
     def _make_reader(self, types: "MessageTypes", indexes: Sequence[int]) -> Any:
         from penstock.ingestion.contracts.protobuf.message_json import MessageReader
