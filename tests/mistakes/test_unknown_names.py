@@ -30,9 +30,28 @@ NAME_ARGUMENTS = {
     "kind",
 }
 """Arguments of commands that take a name of something."""
-OTHER_ARGUMENTS = {"sequence", "positions", "position", "plan_id", "lock_id", "file", "files", "statement"}
+OTHER_ARGUMENTS = {
+    "sequence",
+    "positions",
+    "position",
+    "plan_id",
+    "lock_id",
+    "file",
+    "files",
+    "statement",
+    "partition",
+    "offset",
+}
 """Arguments that are no names: numbers, positions, ids, paths and SQL."""
-REQUIRED_VALUES = {"sequence": "1", "positions": "0:1", "position": "0:1", "plan_id": "p", "lock_id": "l"}
+REQUIRED_VALUES = {
+    "partition": "0",
+    "offset": "1",
+    "sequence": "1",
+    "positions": "0:1",
+    "position": "0:1",
+    "plan_id": "p",
+    "lock_id": "l",
+}
 REQUIRED_OPTIONS = {
     ("state", "erase"): ["--key", "device=d1"],
     ("state", "export"): ["--to", "state.csv"],
