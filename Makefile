@@ -16,7 +16,7 @@ LOCK := $(UV) pip compile -q --universal --python-version 3.11 --generate-hashes
 	--no-annotate --custom-compile-command "make lock"
 
 .DEFAULT_GOAL := help
-.PHONY: help up down status logs test test-plain test-again check golden power-cuts bench lock clean run-environment dev-environment set-up
+.PHONY: help up down status logs test test-plain test-again check golden power-cuts bench jvm lock clean run-environment dev-environment set-up
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ power-cuts: dev-environment ## cut the power in recorded runs, for an hour; MINU
 
 bench: dev-environment ## run the benchmarks and print their figures
 	@for bench in tests/benchmarks/bench_*.py; do echo "== $$bench"; $(BIN)/python -m tests.benchmarks.$$(basename $$bench .py) || exit 1; done
+
+jvm: dev-environment ## build the jar of the engine's Java classes; needs a JDK 17
+	@$(BIN)/python -m tests.reference.spark_classes
 
 lock: dev-environment ## update every lock: packages, installer, jars
 	@export UV_SYSTEM_CERTS=1; \

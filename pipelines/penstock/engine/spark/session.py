@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from penstock.core.file_access import read_umask
+from penstock.engine.spark.jvm.classes import SPARK_CLASSES_JAR, share_classes
 from penstock.engine.spark.scratch_folder import claim_scratch_folder
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class SparkSessionConfig:
 
 def build_session_settings(config: SparkSessionConfig) -> dict[str, str]:
     """Return every setting of a session under Spark's name; a comment gives the reason of each deviation."""
-    jars = ":".join(str(jar) for jar in config.jars)
+    jars = ":".join(str(jar) for jar in (*config.jars, SPARK_CLASSES_JAR))
     return {
         "spark.master": config.master,
         "spark.app.name": config.app_name,
@@ -123,7 +124,9 @@ def open_spark_session(config: SparkSessionConfig) -> "SparkSession":
     from pyspark.sql import SparkSession
 
     if GATEWAY_PORT_VARIABLE in os.environ:
-        return SparkSession.builder.getOrCreate()
+        session = SparkSession.builder.getOrCreate()
+        share_classes(session)
+        return session
     scratch = claim_scratch_folder(config.directory / "scratch")
     if config.java_home is not None:
         os.environ["JAVA_HOME"] = str(config.java_home)
@@ -137,7 +140,9 @@ def open_spark_session(config: SparkSessionConfig) -> "SparkSession":
         )
     session_settings = build_session_settings(config) | {"spark.local.dir": str(scratch)}
     conf = SparkConf(loadDefaults=False).setAll(list(session_settings.items()))
-    return SparkSession.builder.config(conf=conf).getOrCreate()
+    session = SparkSession.builder.config(conf=conf).getOrCreate()
+    share_classes(session)
+    return session
 
 
 def is_session_alive(session: "SparkSession") -> bool:

@@ -4,6 +4,7 @@ import json
 import math
 import random
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
@@ -45,6 +46,7 @@ POLICIES: tuple[UnknownFieldPolicy, ...] = ("ignore", "ignore", "ignore", "keep"
 ENCODINGS = ("json_schema", "debezium", "protobuf")
 TYPES = (
     *("string", "string", "int", "long", "double", "float", "boolean", "timestamp", "timestamp(iso8601)"),
+    "decimal(9, 2)",
     *("array<string>", "array<double>", "array<array<int>>", "map<string, string>"),
     "struct<a: string, b?: double>",
 )
@@ -72,6 +74,7 @@ VALID_TEXTS: Mapping[str, tuple[str, ...]] = {
     "double": ("1", "-0.0", "1.5e300", "0.1", "123456789012345678901234567890", "1E-400"),
     "float": ("1", "0.5", "1e10", "16777217"),
     "boolean": ("true", "false"),
+    "decimal(9, 2)": ("0", "-0.25", "1234567.89", '"12.5"', '"-1"', "1e2"),
     "timestamp": ("1700000000000", "5", "-62135596800000", "253402300799999"),
     "timestamp(iso8601)": ('"2026-01-31T10:00:00Z"', '"2026-01-31T10:00:00.123456+02:00"'),
     "array<string>": ("[]", '["a"]', '["12","x"]', '["a","b}"]'),
@@ -132,6 +135,7 @@ ODD_TEXTS = (
         '{"k":1,"k":"v"}',
         '{"k":"v","k":"w"}',
     ),
+    *('"1,5"', "1.005", '"+1"', '" 1"', '"1e2"', '"01"', '"1."', "12345678.9"),
     *("1700000000", "1700000000000000", '"2026-01-31T10:00:00"', '"yesterday"', "\\u0031", '"\\u0031"'),
 )
 KNOWN_PAIRS = (
@@ -400,9 +404,12 @@ def to_stored(field: ContractField, value: Any) -> Any:
     if value is None:
         return None
     if field.type == "float":
-        return float(np.float32(float(value)))
+        with np.errstate(over="ignore"):  # what is too large is infinite
+            return float(np.float32(float(value)))
     if field.type in ("double", "array<double>"):
         return read_special_numbers(msgspec.to_builtins(value))
+    if isinstance(value, Decimal):
+        return value
     if field.parsed_type.is_timestamp:
         return field.parsed_type.to_epoch_ms(value)
     if field.type.startswith("struct"):

@@ -1,8 +1,8 @@
 """Parses records in JSON: Spark reads them, and Python judges those that Spark cannot prove valid."""
 
 from penstock.engine.batch.input_watermarks import topic_of
-from penstock.engine.definition.predicates import quote_column, sql_literal
-from penstock.engine.plan.sources import Column, PlanSource
+from penstock.engine.definition.predicates import sql_literal
+from penstock.engine.plan.sources import Column
 from penstock.engine.spark.parse.json_proof import (
     CANONICAL_JSON_OPTIONS,
     STRICT_JSON_OPTIONS,
@@ -11,14 +11,9 @@ from penstock.engine.spark.parse.json_proof import (
 from penstock.engine.spark.parse.record_parser import RAW_COLUMN, RecordParser, find_source_format
 from penstock.engine.spark.parse.suspects import JUDGED_COLUMN, MALFORMED, UNPROVEN
 from penstock.engine.spark.parse.tombstones import tombstone_field_sql
-from penstock.engine.spark.parse.wire_columns import json_type, json_value_sql
+from penstock.engine.spark.parse.wire_columns import json_value_sql, parsed_record_ddl
 from penstock.ingestion.contracts.record_formats.schema_header import SCHEMA_HEADER_BYTES, make_schema_header
 from penstock.ingestion.registry import ReadableSchemas
-
-
-def record_ddl(source: PlanSource) -> str:
-    """Return the DDL with which `from_json` reads a record."""
-    return ", ".join(f"{quote_column(column.name)} {json_type(column)}" for column in source.record_columns)
 
 
 class JsonParser(RecordParser):
@@ -83,8 +78,7 @@ class JsonParser(RecordParser):
         return record_proof_sql(self._source, record_column, self._payload_sql(RAW_COLUMN))
 
     def _from_json_sql(self, text: str, options: str = STRICT_JSON_OPTIONS) -> str:
-        schema = sql_literal(f"{record_ddl(self._source)}, _corrupt STRING")
-        return f"from_json({text}, {schema}, {options})"
+        return f"from_json({text}, {sql_literal(parsed_record_ddl(self._source))}, {options})"
 
     def _tombstone_json_sql(self) -> str | None:
         """Return SQL for the JSON of a tombstone, from its key and Kafka's timestamp; None if it means nothing."""

@@ -5,6 +5,7 @@ The proof is true only if the judge of records accepts the record and reads the 
 judged in Python: see `suspects.py`. Costly tests run only after a cheap one fails.
 """
 
+import re
 from collections.abc import Sequence
 
 from penstock.engine.definition.predicates import quote_column, sql_literal
@@ -14,6 +15,7 @@ from penstock.engine.spark.parse.source_rules import (
     declared_columns,
     find_declared_type,
 )
+from penstock.engine.spark.parse.wire_columns import json_type
 from penstock.ingestion.contracts.field_types.string_type import StringType
 
 MAX_PROVEN_DEPTH = 100
@@ -27,11 +29,18 @@ _BACKSLASH = "\\"
 _REPLACEMENT_CHARACTER = "\ufffd"
 _ESCAPED_PAIR = r"(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}"
 _ESCAPED_SURROGATE = r"(?i)\\ud[89a-f]"
+_VALUE_START = r"[:\[,]\s*"
+_REWRITTEN_DECIMAL_TEXT = r'"[-+.,eE\p{Nd}]*[,\p{Nd}&&[^0-9]]'
+"""A comma, or a digit that is not of ASCII, in a text that starts as a number: `from_json` reads "1,5" as 15."""
+_NEGATIVE_EXPONENT = r'"?[-+]?[0-9.]+[eE]-'
+_LONG_FRACTION = r'"?[-+]?[0-9]*\.[0-9]{%d}'
+_DECIMAL_SCALE = re.compile(r"DECIMAL\(\d+, (\d+)\)", re.IGNORECASE)
 
 
-def record_proof_sql(source: PlanSource, record: str, raw: str) -> str:
-    """Return SQL that is true if the record is proven valid; `record` is what `from_json` read from `raw`.
+def record_proof_sql(source: PlanSource, record: str, raw: str, strict_flag: str | None = None) -> str:
+    """Return SQL that is true if the record is proven valid; `record` is what was read from `raw`.
 
+    `strict_flag` is true if the strict parser has read it: then only the rules of the types are left to prove.
     A record that cannot be judged, because of a column that no contract can have, is valid if `from_json` reads it.
     """
     text = f"cast({raw} AS STRING)"
@@ -47,14 +56,19 @@ def record_proof_sql(source: PlanSource, record: str, raw: str) -> str:
     conditions += [
         f"coalesce({proof}, true)" for column in columns if (proof := _type_proof(record, column)) is not None
     ]
-    conditions += [
-        _no_trailing_text(text, raw),
+    text_conditions = [
+        _no_trailing_text(text),
         _no_lone_surrogate(text),
         *_text_proofs(record, columns, text),
     ]
     if source.unknown_fields != "ignore":
         names = ", ".join(sql_literal(column.name) for column in columns)
-        conditions.append(f"forall(json_object_keys({text}), name -> name IN ({names}))")
+        text_conditions.append(f"forall(json_object_keys({text}), name -> name IN ({names}))")
+    decimal_scales = [int(scale) for column in columns for scale in _DECIMAL_SCALE.findall(json_type(column))]
+    if decimal_scales:
+        text_conditions.append(_no_rewritten_decimal(text, min(decimal_scales)))
+    text_proof = " AND ".join(text_conditions)
+    conditions.append(text_proof if strict_flag is None else f"({strict_flag} OR {text_proof})")
     return f"coalesce({' AND '.join(conditions)}, false)"
 
 
@@ -67,16 +81,16 @@ def _type_proof(record: str, column: Column) -> str | None:
     return None if field_type is None else field_type.proof_sql(_member(record, column))
 
 
-def _no_trailing_text(text: str, raw: str) -> str:
+def _no_trailing_text(text: str) -> str:
     """Return SQL that is true if nothing follows the record, which `from_json` ignores.
 
     In a flat record the only `}` is the last character. Other texts are read again, as the item of an array and as
     a member of an object: text that follows a record is an error in one of them.
     """
-    before_last = f"cast(substr({raw}, 1, octet_length({raw}) - 1) AS STRING)"
+    before_brace = f"octet_length(substring_index({text}, '}}', 1))"
     as_item = f"size(from_json(concat('[', {text}, ']'), 'ARRAY<STRUCT<`_`: BOOLEAN>>')) = 1"
     as_member = f"from_json(concat('{{\"_\":', {text}, '}}'), '`_` STRUCT<`_`: BOOLEAN>').`_` IS NOT NULL"
-    return f"(endswith({text}, '}}') AND NOT contains({before_last}, '}}') OR {as_item} AND {as_member})"
+    return f"({before_brace} = octet_length({text}) - 1 OR {as_item} AND {as_member})"
 
 
 def _no_lone_surrogate(text: str) -> str:
@@ -87,6 +101,13 @@ def _no_lone_surrogate(text: str) -> str:
         f"(NOT contains({text}, {sql_literal(_BACKSLASH + 'u')}) "
         f"OR NOT ({without_pairs} RLIKE {sql_literal(_ESCAPED_SURROGATE)}))"
     )
+
+
+def _no_rewritten_decimal(text: str, scale: int) -> str:
+    """Return SQL that is true unless `from_json` may change a decimal: remove commas, or round it to a scale."""
+    changes = "|".join((_REWRITTEN_DECIMAL_TEXT, _NEGATIVE_EXPONENT, _LONG_FRACTION % (scale + 1)))
+    pattern, escape = f"{_VALUE_START}(?:{changes})", sql_literal(_BACKSLASH + "u")
+    return f"NOT contains({text}, {escape}) AND NOT ({text} RLIKE {sql_literal(pattern)})"
 
 
 def _text_proofs(record: str, columns: Sequence[Column], text: str) -> list[str]:

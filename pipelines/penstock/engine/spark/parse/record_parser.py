@@ -1,13 +1,17 @@
 """How a stream parses the records of an input, by their format."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from penstock.engine.plan.sources import Column, PlanSource
 from penstock.ingestion.contracts.record_formats.format_discovery import find_record_format
 from penstock.ingestion.contracts.record_formats.record_format import RecordFormat
 from penstock.ingestion.registry import ReadableSchemas
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import SparkSession
 
 WriterSchemas: TypeAlias = Mapping[str, ReadableSchemas]
 """The writer schemas of a batch, by topic."""
@@ -41,6 +45,20 @@ class RecordParser(ABC):
     def empty_reason(self) -> str:
         """Why a record without a value is excluded."""
         return IGNORED if find_source_format(self._source).ignores_tombstones else NO_VALUE
+
+    def early_columns(
+        self, _session: "SparkSession", _restrict: Callable[[str], str]
+    ) -> "Mapping[str, SparkColumn]":
+        """Return the columns that `parse_sql` needs beside those of the topic, by name.
+
+        `restrict` returns SQL that is null for records of other inputs.
+        """
+        return {}
+
+    @property
+    def flag_columns(self) -> Sequence[str]:
+        """Columns, with their names, that the clauses of the parser need beside the record."""
+        return ()
 
     @abstractmethod
     def parse_sql(self) -> str:

@@ -7,6 +7,7 @@ types, in the type of input N.
 """
 
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from penstock.engine.definition.predicates import quote_column, sql_literal
@@ -18,13 +19,13 @@ from penstock.engine.spark.parse.input_columns import (
     input_field_column,
     sql_by_topic,
 )
-from penstock.engine.spark.parse.parser_selection import make_parser
+from penstock.engine.spark.parse.parser_selection import make_parsers
 from penstock.engine.spark.parse.record_parser import RAW_COLUMN, RecordParser, WriterSchemas
 from penstock.engine.spark.parse.row_checks import CheckBit, apply_row_checks
 from penstock.engine.spark.parse.suspects import JUDGED_COLUMN, RulesByTopic, collect_rules, judge_column
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 KAFKA_SOURCE_DDL = "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP"
 """The columns of Spark's Kafka source that the engine reads."""
@@ -51,14 +52,17 @@ def parse_records(
     the original record as `_arrived`, `_key` and `_value`. `deferred_checks` are not run here. `with_judge` judges
     records that SQL cannot prove valid; otherwise their reason is UNPROVEN.
     """
-    parsers = [make_parser(source, writer_schemas) for source in sources]
+    parsers = make_parsers(raw.sparkSession, sources, writer_schemas)
     byte_columns = ["timestamp AS _arrived", "key AS _key", "value AS _value"] if with_bytes else []
     address = ["topic AS _topic", "partition AS _partition", "offset AS _offset"]
     record_columns = [
         f"{_only_of_input(number, sources, 'topic', parser.parse_sql())} AS {_record_column(number)}"
         for number, parser in enumerate(parsers)
     ]
-    parsed_rows = raw.selectExpr(*address, *byte_columns, f"value AS {RAW_COLUMN}", *record_columns)
+    flags = [flag for parser in parsers for flag in parser.flag_columns]
+    parsed_rows = _add_early_columns(raw, parsers, sources).selectExpr(
+        *address, *byte_columns, f"value AS {RAW_COLUMN}", *record_columns, *flags
+    )
     if with_judge or any(parser.needs_judge for parser in parsers):
         rules = collect_rules(sources, writer_schemas)
         parsed_rows = _judge_suspects(parsed_rows, sources, parsers, rules, with_judge=with_judge)
@@ -78,6 +82,15 @@ def parse_records(
         *passthrough, f"{event_time_sql} AS _time", f"{invalid_reason} AS _invalid", *field_columns
     )
     return apply_row_checks(records, sources, deferred_checks)
+
+
+def _add_early_columns(raw: "DataFrame", parsers: Sequence[RecordParser], sources: Sources) -> "DataFrame":
+    """Add the columns that parsers need before they parse."""
+    columns: dict[str, Column] = {}
+    for number, parser in enumerate(parsers):
+        restrict = partial(_only_of_input, number, sources, "topic")
+        columns.update(parser.early_columns(raw.sparkSession, restrict))
+    return raw.withColumns(columns) if columns else raw
 
 
 def _judge_suspects(

@@ -1,10 +1,12 @@
 """How the columns of an input are read from JSON and Avro, and converted to their stored values."""
 
 from penstock.engine.definition.predicates import quote_column
-from penstock.engine.plan.sources import Column
+from penstock.engine.plan.sources import Column, PlanSource
 from penstock.ingestion.contracts.field_types.field_type import FieldType
 from penstock.ingestion.contracts.field_types.type_discovery import parse_spark_type, parse_type
 from penstock.ingestion.errors import ContractError
+
+CORRUPT_COLUMN = "_corrupt"
 
 
 def find_field_type(column: Column) -> FieldType | None:
@@ -26,6 +28,12 @@ def json_type(column: Column) -> str:
     """Return the type with which `from_json` reads a column."""
     field_type = find_field_type(column)
     return column.type if field_type is None else field_type.json_ddl
+
+
+def parsed_record_ddl(source: PlanSource) -> str:
+    """Return the DDL of a record that was read from JSON; the last column is null unless it is malformed."""
+    fields = (f"{quote_column(column.name)} {json_type(column)}" for column in source.record_columns)
+    return ", ".join((*fields, f"{CORRUPT_COLUMN} STRING"))
 
 
 def json_value_sql(column: Column, record_column: str) -> str:

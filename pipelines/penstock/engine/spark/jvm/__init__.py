@@ -1,0 +1,1 @@
+"""Classes that the engine adds to Spark's JVM: their Java sources, and the jar of them."""
