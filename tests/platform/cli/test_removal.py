@@ -109,6 +109,8 @@ def test_a_running_stream_is_not_dropped(
     run: RunCommand, home: Path, file: Path, store: ControlStore
 ) -> None:
     store.acquire_lease("orders", "a host", now_ms(), 60_000)
+    dry_run = run("stream", "drop", "orders", "--dry-run")
+    assert (dry_run.code, "stream orders is not removed: it runs, or should run" in dry_run.err) == (1, True)
     refused = run("stream", "drop", "orders", "--yes", "orders")
     assert refused.code == 1
     assert "it runs, or should run. Stop it: `penstock stream drain orders`" in refused.err

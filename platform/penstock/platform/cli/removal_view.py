@@ -63,9 +63,9 @@ def run_removal(
         print_json({**asdict(plan), "removed": False})
     elif not options.as_json:
         _print_plan(plan)
+    plan.refuse_if_blocked()
     if options.dry_run:
         return
-    plan.refuse_if_blocked()
     confirm_name(f"This cannot be undone. Type {name} to remove it", name, options.confirmed)
     details = {"items": [asdict(item) for item in plan.items]}
     record_action(settings.home, action, name, {**details, "state": "started"})
