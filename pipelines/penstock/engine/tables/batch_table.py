@@ -61,7 +61,8 @@ class BatchTable:
         self._lock = RLock()
         self._is_fresh = False
         self._claim: TableClaim | None = None
-        self._synced_version = self._table.version() - CHECKPOINT_INTERVAL_COMMITS
+        self._newest_version = self._table.version()
+        self._synced_version = self._newest_version - CHECKPOINT_INTERVAL_COMMITS
 
     def claim(self, claim: TableClaim) -> None:
         """Claim the table for its only writer, and write its documentation if it lacks it.
@@ -148,14 +149,13 @@ class BatchTable:
         """Return the new files of a change, and the log of all versions since the last call, for their sync.
 
         The first call returns the newest part of the log, as other processes may have written it. In an object
-        store there is nothing to sync.
+        store there is nothing to sync. It does not wait for a refresh of the table.
         """
         if not isinstance(self.path, Path):
             return []
-        with self._lock:
-            first_version = self._synced_version + 1
-            self._synced_version = find_newest_version(self.path, self._table.version())
-        log_files = list_log_files(self.path, first_version, self._synced_version)
+        self._newest_version = find_newest_version(self.path, self._newest_version)
+        log_files = list_log_files(self.path, self._synced_version + 1, self._newest_version)
+        self._synced_version = self._newest_version
         return [*(self.path / file.path for file in change.adds), *log_files]
 
     def _commit(self, batch_id: int, change: TableChange, clock: int) -> None:
