@@ -190,6 +190,6 @@ def _read_json(path: Path) -> dict[str, Any]:
         raise
     except DamagedFileError as damage:
         raise DamagedEntryError(path, f"cannot be read: {damage.problem}") from damage
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DamagedEntryError(path, f"cannot be read ({error})") from error
     return data

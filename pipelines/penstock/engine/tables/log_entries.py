@@ -72,7 +72,7 @@ def find_entry_damage(content: bytes, *, is_first: bool) -> str:
         return "it is empty"
     try:
         actions: list[dict[str, Any]] = [msgspec.json.decode(line, type=dict[str, Any]) for line in lines]
-    except (msgspec.DecodeError, msgspec.ValidationError) as problem:
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         return f"it is not JSON ({problem})"
     expected = actions[0].get("commitInfo", {}).get(CHECKSUM_PROPERTY)
     if expected is not None and expected != _checksum(_describe_actions(actions)):

@@ -105,7 +105,7 @@ def _is_readable(checkpoint: Path) -> bool:
 
 
 def _read_hint(hint: Path) -> int | None:
-    with suppress(msgspec.DecodeError, msgspec.ValidationError):
+    with suppress(msgspec.DecodeError, UnicodeDecodeError):
         version = msgspec.json.decode(hint.read_bytes(), type=dict[str, object]).get("version")
         return version if isinstance(version, int) else None
     return None

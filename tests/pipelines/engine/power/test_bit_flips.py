@@ -17,6 +17,7 @@ from tests.pipelines.engine.batch.test_crashes import PLANS, make_batches, run_b
 from tests.pipelines.engine.power.power_cuts import TableRows, read_rows, scratch_folder
 
 from penstock.core.errors import PenstockError
+from penstock.engine.tables.log_entries import find_entry_damage
 
 PLAN = PLANS["fixed"]
 SEED = 5
@@ -70,3 +71,8 @@ def flip_random_bit(file: Path, random_source: random.Random) -> str:
     content[position] ^= 1 << bit
     file.write_bytes(content)
     return f"{file.name}, byte {position}, bit {bit}"
+
+
+@pytest.mark.parametrize("content", [b'{"a\xec":1}', b'{"a":"\xec"}', b"\xff", b"", b'{"a":1}\n{"b'])
+def test_bytes_that_are_no_text_are_damage(content: bytes) -> None:
+    assert find_entry_damage(content, is_first=False)

@@ -57,6 +57,6 @@ def _is_json(path: Path) -> bool:
     """Whether the last line of a file is JSON."""
     try:
         msgspec.json.decode(path.read_bytes().splitlines()[-1])
-    except (OSError, IndexError, msgspec.DecodeError):
+    except (OSError, IndexError, msgspec.DecodeError, UnicodeDecodeError):
         return False
     return True
