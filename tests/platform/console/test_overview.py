@@ -13,7 +13,8 @@ from penstock.engine.host.stream_state import StreamState
 from penstock.platform.console.console_context import ConsoleContext
 from penstock.platform.console.graph_layout import NODE_HEIGHT, lay_out_graph
 from penstock.platform.console.pages.overview import list_problems, sum_streams
-from penstock.platform.console.stack_graph import MAX_STREAMS, build_stack_graph, find_stream_ends
+from penstock.platform.console.stack_graph import MAX_STREAMS, build_stack_graph
+from penstock.platform.console.stream_ends import find_stream_ends
 from penstock.platform.console.stream_table import MAX_ROWS, StreamRow, build_stream_rows, search_streams
 from penstock.platform.control import ControlStore
 from penstock.platform.control.recent_flows import read_recent_flows

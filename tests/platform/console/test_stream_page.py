@@ -126,3 +126,23 @@ def test_an_archive_has_no_plan_and_no_panes(store: ControlStore, read_page: Pag
     page = read_page("/streams/archive-sensors")
     assert "raw/sensors" in page
     assert "Panes as they appear" not in page
+
+
+def test_recent_errors_are_those_of_the_stream_with_the_traceback(
+    settings: Settings, read_page: PageReader
+) -> None:
+    logs = settings.home / "logs"
+    logs.mkdir(parents=True)
+    (logs / "host.log").write_text(
+        "2026-11-20 09:00:00,000 ERROR   [word_count] Batch failed\n"
+        "Traceback of another stream\n"
+        "2026-11-20 09:00:01,000 ERROR   [sensor_minute] Batch failed: tax raised <b>\n"
+        '  File "my_pipeline.py", line 4, in tax\n'
+        "2026-11-20 09:00:02,000 INFO    [sensor_minute] Batch committed\n",
+        "utf-8",
+    )
+    page = read_page("/streams/sensor_minute")
+    assert "Batch failed: tax raised &lt;b&gt;" in page
+    assert html.escape('File "my_pipeline.py"').replace("&quot;", "&#34;") in page
+    assert "another stream" not in page
+    assert "Batch committed" not in page

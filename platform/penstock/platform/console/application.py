@@ -20,6 +20,7 @@ from penstock.platform.console.read_errors import READ_ERRORS, describe_read_err
 from penstock.platform.console.rendering import TemplateRenderer
 from penstock.platform.console.response_headers import add_security_headers
 from penstock.platform.console.stack_reader import StackReader
+from penstock.platform.console.stream_ends import StreamEndsReader
 from penstock.platform.console.topic_reading import RecentRecords
 from penstock.platform.control import ControlStore
 from penstock.platform.errors import TableNotFoundError, UnknownStreamError, UnknownTopicError
@@ -38,6 +39,7 @@ def build_context(settings: Settings, store: ControlStore, clock: Callable[[], i
         StackReader(settings, store, clock),
         TemplateRenderer(),
         RecentRecords(settings, clock),
+        StreamEndsReader(clock),
     )
 
 

@@ -9,6 +9,7 @@ from starlette.requests import Request
 
 from penstock.platform.console.rendering import TemplateRenderer
 from penstock.platform.console.stack_reader import StackReader
+from penstock.platform.console.stream_ends import StreamEndsReader
 from penstock.platform.console.topic_reading import RecentRecords
 from penstock.platform.control import ControlStore
 from penstock.platform.settings import Settings
@@ -24,6 +25,7 @@ class ConsoleContext:
     stack: StackReader
     renderer: TemplateRenderer
     records: RecentRecords
+    ends: StreamEndsReader
     stopping: threading.Event = field(default_factory=threading.Event)
 
 

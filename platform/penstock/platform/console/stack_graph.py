@@ -4,12 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from penstock.engine.archive.archive_names import find_archived_topic
-from penstock.engine.errors import DefinitionError
-from penstock.engine.plan.sources import TopicOrigin
+from penstock.platform.console.stream_ends import StreamEnds
 from penstock.platform.console.stream_table import StreamRow, Tone
 from penstock.platform.control.recent_flows import StreamFlow
-from penstock.platform.services.stream_catalog import load_plan
 
 MAX_STREAMS = 24
 """A graph of more streams cannot be read; a search narrows it down."""
@@ -51,27 +48,6 @@ class StackGraph:
     tables: Sequence[GraphNode]
     edges: Sequence[GraphEdge]
     left_out: int = 0
-
-
-@dataclass(frozen=True)
-class StreamEnds:
-    """The topics that a stream reads, and the paths that it writes."""
-
-    topics: tuple[str, ...]
-    outputs: tuple[str, ...]
-
-
-def find_stream_ends(stream: str) -> StreamEnds:
-    """Return what a stream reads and writes by its definition; nothing for one whose file is invalid or removed."""
-    if (topic := find_archived_topic(stream)) is not None:
-        return StreamEnds((topic,), (f"raw/{topic}",))
-    try:
-        plan = load_plan(stream)
-    except DefinitionError:
-        return StreamEnds((), ())
-    topics = [source.origin.topic for source in plan.sources if isinstance(source.origin, TopicOrigin)]
-    outputs = [f"{sink.folder}/{sink.name}" for stage in plan.stages for sink in stage.sinks]
-    return StreamEnds(tuple(dict.fromkeys(topics)), tuple(dict.fromkeys(outputs)))
 
 
 def build_stack_graph(

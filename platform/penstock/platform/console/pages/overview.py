@@ -9,7 +9,7 @@ from starlette.requests import Request
 from penstock.platform.console.console_context import ConsoleContext
 from penstock.platform.console.graph_layout import GraphLayout, lay_out_graph
 from penstock.platform.console.live_page import LivePage, ViewModel
-from penstock.platform.console.stack_graph import MAX_STREAMS, build_stack_graph, find_stream_ends
+from penstock.platform.console.stack_graph import MAX_STREAMS, build_stack_graph
 from penstock.platform.console.stack_reader import StackReading
 from penstock.platform.console.stream_table import (
     STATE_FILTERS,
@@ -115,7 +115,7 @@ def _lay_out_shown(context: ConsoleContext, reading: StackReading, table: Stream
     since = {each.stream: find_rates_start(each, at_ms) for each in running}
     flows = read_recent_flows(context.store, since, at_ms)
     return lay_out_graph(
-        build_stack_graph(table.rows, {name: find_stream_ends(name) for name in shown}, flows)
+        build_stack_graph(table.rows, {name: context.ends.read(name) for name in shown}, flows)
     )
 
 

@@ -20,7 +20,7 @@ from penstock.platform.console.live_page import LivePage, ViewModel, is_update
 from penstock.platform.console.pages.stream_state import list_commands
 from penstock.platform.console.pane_picture import PanePicture, draw_panes
 from penstock.platform.console.pane_reading import PaneReading, list_drawn_stages, read_panes
-from penstock.platform.console.stack_graph import find_stream_ends
+from penstock.platform.console.recent_errors import read_recent_errors
 from penstock.platform.console.stack_reader import StackReading
 from penstock.platform.console.stream_table import build_stream_rows
 from penstock.platform.console.stream_view import draw_charts, list_fates
@@ -71,7 +71,7 @@ def read_stream_page(request: Request, context: ConsoleContext) -> ViewModel:
         "overview": overview,
         "holder": _find_holder(reading, overview),
         "description": "" if find_archived_topic(name) else _read_description(name),
-        "ends": find_stream_ends(name),
+        "ends": context.ends.read(name),
         "selection": selection,
         "spans": SPANS_MIN,
         "plan": plan,
@@ -82,6 +82,7 @@ def read_stream_page(request: Request, context: ConsoleContext) -> ViewModel:
         "records_read": records_read,
         "fates": fates,
         "commands": list_commands(rows[name].state),
+        "errors": read_recent_errors(context.settings.home / "logs", name),
         "actions": _list_actions(context, name),
         **_read_panes(context, plan, batches, selection, now_ms, is_update=is_update(request)),
     }

@@ -13,7 +13,6 @@ from penstock.ingestion.consumers.topic_slices import TopicSlices, open_topic_sl
 from penstock.ingestion.contracts import list_contract_names, load_contract
 from penstock.platform.console.console_context import ConsoleContext
 from penstock.platform.console.live_page import LivePage, ViewModel
-from penstock.platform.console.stack_graph import find_stream_ends
 from penstock.platform.console.topic_reading import decode_record, open_decoder
 from penstock.platform.errors import UnknownTopicError
 from penstock.platform.log_reading.log_parser import to_milliseconds
@@ -85,7 +84,7 @@ def read_topic_page(request: Request, context: ConsoleContext) -> ViewModel:
         "readers": [
             each.stream
             for each in context.stack.read().view.streams
-            if topic in find_stream_ends(each.stream).topics
+            if topic in context.ends.read(each.stream).topics
         ],
     }
 
