@@ -49,7 +49,7 @@ function showProblem(text) {
   element.textContent = text;
 }
 
-// A page that nobody sees needs no updates.
+// A hidden page needs no updates.
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) source?.close(); else followPage();
 });
