@@ -118,6 +118,31 @@ def test_a_stream_follows_commands_while_records_flow(running: ScratchStack) -> 
     poll_until(lambda: running.batch() > batch, 60, "another batch")
 
 
+LATEST_AND_LOG = """
+WITH changes AS (
+    SELECT *, lag(kind) OVER (
+        PARTITION BY device, window_start, window_end ORDER BY batch_id, kind DESC
+    ) AS previous_kind
+    FROM sensor_minute_log
+)
+SELECT
+    (SELECT sum(readings) FROM sensor_minute) AS latest,
+    sum(CASE kind WHEN 'insert' THEN readings ELSE -readings END) AS log
+FROM changes
+WHERE kind = 'retract' OR previous_kind IS DISTINCT FROM 'insert'
+"""
+
+
+def test_a_query_sees_each_batch_in_all_tables_and_wait_finds_new_records(running: ScratchStack) -> None:
+    for _ in range(3):
+        (answer,) = json.loads(running.run_checked("sql", LATEST_AND_LOG, "--format", "json"))
+        assert answer["latest"] == answer["log"] > 0
+    ends = 'SELECT max("end") AS "end" FROM sensor_minute_ledger WHERE "partition" = 0'
+    (ledger,) = json.loads(running.run_checked("sql", ends, "--format", "json"))
+    arrival = running.run_checked("wait", "sensors", "0", str(ledger["end"] + 5))
+    assert "sensor_minute: aggregated" in arrival
+
+
 @pytest.mark.timeout(600)
 def test_after_every_command_tables_and_ledger_are_exact(running: ScratchStack) -> None:
     """This runs before the replays below, which replace the tables."""
