@@ -73,6 +73,11 @@ def test_a_vulnerability_fails_the_scan_until_it_is_accepted(
         assert main(url) == 0
 
 
+def test_nothing_is_sent_unless_a_database_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main("") == 0
+    assert capsys.readouterr().out.startswith("dependency scan skipped: PENSTOCK_OSV_URL is not set")
+
+
 def test_a_database_that_does_not_answer_is_named_and_no_failure(capsys: pytest.CaptureFixture[str]) -> None:
     (port,) = find_free_ports(1)
     assert main(f"http://127.0.0.1:{port}") == 0
