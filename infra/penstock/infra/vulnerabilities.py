@@ -1,8 +1,8 @@
 """Known vulnerabilities of what is shipped: each package and jar of the locks, asked for in the database of OSV.
 
-`python -m penstock.infra.vulnerabilities` prints them, and fails if there is one that is not accepted. It asks only the
-database that PENSTOCK_OSV_URL names: the list of packages is sent to nobody unasked, and a check without it depends on
-the checkout alone. Without an answer nothing is scanned; it says so, and does not fail.
+`python -m penstock.infra.vulnerabilities` prints them, and fails if there is one that is not accepted. It asks only
+the database that PENSTOCK_OSV_URL names: the list of packages is sent to nobody unasked, and a check without it
+depends on the checkout alone. Without an answer nothing is scanned; it says so, and does not fail.
 """
 
 import os
@@ -83,7 +83,7 @@ def main(url: str) -> int:
     """Print the vulnerabilities; return 1 if one is not accepted. Without an address nothing is scanned."""
     if not url:
         sys.stdout.write(
-            f"dependency scan skipped: {DATABASE_VARIABLE} is not set (https://api.osv.dev is the public database)\n"
+            f"dependency scan skipped: {DATABASE_VARIABLE} is not set; the public one is https://api.osv.dev\n"
         )
         return 0
     dependencies, accepted = list_dependencies(), read_accepted()
