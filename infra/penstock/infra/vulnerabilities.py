@@ -1,7 +1,7 @@
 """Known vulnerabilities of what is shipped: each package and jar of the locks, asked for in the database of OSV.
 
 `python -m penstock.infra.vulnerabilities` prints them, and fails if there is one that is not accepted. It asks only
-the database that PENSTOCK_OSV_URL names: the list of packages is sent to nobody unasked, and a check without it
+the database that PENSTOCK_OSV_URL names: no list of packages is sent unasked, and a check without it
 depends on the checkout alone. Without an answer nothing is scanned; it says so, and does not fail.
 """
 
