@@ -1,7 +1,8 @@
 """One flipped bit in a file: a start or a read finds it, or the rows are right. Never a wrong row in silence.
 
 Delta does not verify the checksums of pages and of log entries; Penstock does, where it reads a table and where a
-stream starts. The footer of a data file has no checksum: a bit that is flipped there may show wrong rows.
+stream starts. The footer of a data file and the entry that creates a table have no checksum: a bit that is flipped
+there may show wrong rows.
 """
 
 import random
@@ -27,7 +28,7 @@ FILE_KINDS = {
     "outcome": "stream/journal/*.outcome.json",
     "state run": "stream/state/*/*.arrow",
     "data file": "warehouse/*/*/*.parquet",
-    "log entry": "warehouse/*/*/_delta_log/*.json",
+    "log entry": "warehouse/*/*/_delta_log/*[1-9].json",
 }
 
 
