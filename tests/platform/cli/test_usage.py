@@ -1,5 +1,7 @@
 """Help, completion, exit codes and usage errors."""
 
+import itertools
+import shlex
 import subprocess
 import sys
 from contextlib import closing
@@ -45,9 +47,11 @@ def check_arguments(command: click.Command, arguments: list[str]) -> None:
 def test_every_command_has_help_and_valid_examples(path: tuple[str, ...], command: click.Command) -> None:
     assert command.help
     assert command.epilog, "no example"
-    lines = [line.removeprefix("Example:").strip() for line in command.epilog.splitlines()[1:]]
-    examples = [line[line.index("penstock ") :].split(">")[0].split()[1:] for line in lines]
-    for arguments in examples:
+    block, _, _ = command.epilog.partition("\n\n")
+    lines = [line.removeprefix("Example:").strip() for line in block.splitlines()[1:]]
+    for line in lines:
+        words = shlex.split(line[line.index("penstock ") :])
+        arguments = list(itertools.takewhile(lambda word: word not in (">", ">>", "|"), words))[1:]
         assert tuple(arguments[: len(path)]) == path
         check_arguments(command, arguments[len(path) :])
 
