@@ -11,6 +11,7 @@ from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.batch.stage_states import StageStates, StateTrees
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.dedup.id_store import RecordIdStore
+from penstock.engine.errors import DamagedEntryError
 from penstock.engine.operators.stage_graph import CompiledGraph
 from penstock.engine.operators.watermark import Watermark
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
@@ -62,11 +63,21 @@ class CommittedState:
         self.last_outcome: BatchOutcome | None = None
 
     def adopt(self, outcome: BatchOutcome, written: WrittenState | None = None) -> None:
-        """Continue from an outcome. Without `written`, another host committed it, and its files are opened."""
-        self.stages.adopt(self.stages.open_trees(outcome.state_files) if written is None else written.stages)
-        if self.id_store is not None:
-            files = outcome.state_files.get(DEDUP_IDS_KEY, ())
-            self.id_store.adopt(files, None if written is None else written.ids)
+        """Continue from an outcome. Without `written`, another host committed it, and its files are opened.
+
+        Raises DamagedEntryError if one of these files is missing or damaged.
+        """
+        try:
+            self.stages.adopt(
+                self.stages.open_trees(outcome.state_files) if written is None else written.stages
+            )
+            if self.id_store is not None:
+                files = outcome.state_files.get(DEDUP_IDS_KEY, ())
+                self.id_store.adopt(files, None if written is None else written.ids)
+        except FileNotFoundError as error:
+            raise DamagedEntryError(
+                error.filename, f"is missing, and batch {outcome.batch_id} needs it"
+            ) from error
         self.last_outcome = outcome
 
     @property

@@ -83,6 +83,10 @@ def empty_newest_run(bench: Bench) -> None:
     newest_run(bench).write_bytes(b"")
 
 
+def remove_newest_run(bench: Bench) -> None:
+    newest_run(bench).unlink()
+
+
 def flip_bit_of_newest_run(bench: Bench) -> None:
     flip_bit(newest_run(bench))
 
@@ -108,6 +112,7 @@ def flip_bit(path: Path) -> None:
         ),
         (flip_bit_of_last_outcome, DamagedEntryError, "outcome.json: cannot be read: its checksum is wrong"),
         (empty_newest_run, DamagedEntryError, "arrow: is empty, as after a power cut"),
+        (remove_newest_run, DamagedEntryError, "arrow: is missing, and batch 3 needs it"),
         (flip_bit_of_newest_run, DamagedEntryError, "arrow: its checksum is wrong"),
     ],
 )
