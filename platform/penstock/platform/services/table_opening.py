@@ -18,12 +18,23 @@ from penstock.query.table_versions import (
 
 def open_table(
     name: str,
-    warehouse: str | None,
-    version: int | None,
-    at_batch: int | None,
-    at_time: datetime | str | None,
+    *,
+    warehouse: str | None = None,
+    version: int | None = None,
+    at_batch: int | None = None,
+    at_time: datetime | str | None = None,
 ) -> TableReader:
-    """Open a table; `penstock.open` documents the arguments."""
+    """Open a table by the name that `penstock sql` knows it by.
+
+    `sensor_minute` has the current rows, `sensor_minute_log` every pane; pipelines/docs/querying.md lists them.
+    The warehouse is that of the settings, or the folder or `s3://` address that you pass. `version` is that of
+    Delta; `at_batch` and `at_time` select the version after a batch and at a time. Give one of the three at most.
+
+    Raises UnknownTableError and VersionError, with a sentence that says what to do.
+
+    Example:
+        penstock.open("sensor_minute").to_polars(columns=["device", "temperature"], where="temperature > 20")
+    """
     path = _resolve_warehouse(warehouse)
     return TableReader(path, open_snapshot(path, name, _select_version(version, at_batch, at_time)))
 
