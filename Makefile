@@ -7,10 +7,9 @@ UV := .cache/tools/bin/uv
 # If it is set, each process of the platform compiles its imports at every start.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Three workers keep two cores busy with plain tests. Those with real parts also wait: for the AWS provider, for starts
-# and for each other. tests/distribution.py groups them.
+# Three workers on two cores, because tests mostly wait. With four, the stacks of two workers starve each other.
+# tests/distribution.py groups the expensive ones.
 JOBS ?= 3
-JOBS_WITH_REAL_PARTS ?= $(shell expr $(JOBS) + 1)
 PLAIN := not spark and not kafka and not whole
 LOCK := $(UV) pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-annotate --custom-compile-command "make lock"
@@ -36,7 +35,7 @@ logs: set-up ## show the end of each log
 test: dev-environment ## run every test: plain Python first, then Spark, Kafka and the whole platform
 	@status=0; \
 	$(BIN)/python -m pytest -n $(JOBS) -m "$(PLAIN)" || status=$$?; \
-	$(BIN)/python -m pytest -n $(JOBS_WITH_REAL_PARTS) --dist loadgroup -m "not ($(PLAIN))" || status=$$?; \
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not ($(PLAIN))" || status=$$?; \
 	exit $$status
 
 test-plain: dev-environment ## run the fast tests without Java; EXAMPLES=20 tries more examples of properties

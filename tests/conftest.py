@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from hypothesis import settings
 from tests.catalogs import WriteCatalogFile, use_test_catalog
-from tests.distribution import GroupScheduling, sort_longest_first
+from tests.distribution import GroupScheduling, scheduling_key
 from tests.object_store import TEST_BUCKET, run_object_store
 from tests.session_guard import pytest_configure as pytest_configure  # a hook of pytest
 from xdist.remote import Producer
@@ -38,7 +38,7 @@ settings.load_profile("patient")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    sort_longest_first(items)
+    items.sort(key=scheduling_key)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupScheduling | None:

@@ -2,38 +2,32 @@
 
 The tests of a file run in one worker, because they may share module fixtures. Files that share something expensive
 are one group; the tests of files that share nothing and mostly wait are distributed one by one. The longest groups
-start first, then the other files by their number of tests, so that little is left to run alone at the end.
+start first, so that none of them runs alone at the end.
 """
-
-from collections import Counter
-from collections.abc import Iterable, Mapping
 
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 TEST_GROUPS = (
-    # Two cores are too few for three whole platforms. So all that start one are in two groups: those with a stack,
-    # a cluster or an environment of their own, and those that share a running stack.
-    ("stacks", "tests/platform/whole/test_applied_environment.py"),
-    ("stacks", "tests/platform/whole/test_kills.py"),
-    ("stacks", "tests/platform/whole/test_outside_kinds.py"),
-    ("stacks", "tests/platform/whole/test_readme.py"),
-    ("stacks", "tests/platform/whole/test_soak.py"),
-    ("stacks", "tests/platform/whole/test_spark_master.py"),
-    ("stacks", "tests/platform/whole/test_submitted_host.py"),
-    ("stacks", "tests/docker/"),
-    ("stacks", "tests/infra/environments/local/"),
+    # There is one Spark session per process, and it takes seconds to start. A group of all Spark tests would be by
+    # far the longest, so there are two.
+    ("spark", "tests/pipelines/engine/spark/"),
+    ("spark and others", "tests/pipelines/"),
+    ("spark and others", "tests/quality/"),
+    ("spark and others", "tests/platform/whole/test_spark_master.py"),
+    # Two cores are too few for two whole platforms.
     ("platform", "tests/platform/whole/"),
-    # Waits for the fixed polling delays of the provider, about eight minutes in all.
+    # Mostly waits for the polling delays of the provider.
     ("aws", "tests/infra/environments/aws/"),
-    ("golden", "tests/golden/"),
+    ("local", "tests/infra/environments/local/"),
+    ("compose", "tests/docker/"),
     # CI runs fifty rounds.
     ("kills", "tests/ingestion/test_killed_producers.py"),
 )
 """Groups by the prefix of a test's path; the first match counts."""
 
-GROUPS_LONGEST_FIRST = ("platform", "stacks", "aws", "golden", "kills")
+GROUPS_LONGEST_FIRST = ("platform", "spark", "spark and others", "aws", "compose", "kills", "local")
 
 UNGROUPED_FILES = (
     "tests/infra/processes/test_manager.py",
@@ -51,31 +45,13 @@ def find_group(nodeid: str) -> str:
     return nodeid if path in UNGROUPED_FILES else unit
 
 
-def sort_longest_first(items: list[pytest.Item]) -> None:
-    """Sort the groups first, then the files with the most marked tests; the order of plain files stays.
-
-    In its group, a test that needs the running stack comes after those that do not.
-    """
-    units = [find_group(item.nodeid) for item in items]
-    marked_units = [unit for item, unit in zip(items, units, strict=True) if is_marked(item)]
-    ranks = rank_units(units, Counter(marked_units))
-    items.sort(
-        key=lambda item: (ranks[find_group(item.nodeid)], "running" in getattr(item, "fixturenames", ()))
+def scheduling_key(item: pytest.Item) -> tuple[int, bool]:
+    """Sort the longest groups first, and in each the tests that share a running stack last."""
+    group = find_group(item.nodeid)
+    position = (
+        GROUPS_LONGEST_FIRST.index(group) if group in GROUPS_LONGEST_FIRST else len(GROUPS_LONGEST_FIRST)
     )
-
-
-def is_marked(item: pytest.Item) -> bool:
-    """Return whether a test starts real parts, so that `make test-plain` leaves it out."""
-    return any(item.get_closest_marker(marker) for marker in ("spark", "kafka", "whole"))
-
-
-def rank_units(units: Iterable[str], sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return the position of each unit: groups in their order, then the others by size."""
-    in_order = list(dict.fromkeys(units))
-    groups = [group for group in GROUPS_LONGEST_FIRST if group in in_order]
-    others = [unit for unit in in_order if unit not in GROUPS_LONGEST_FIRST]
-    others.sort(key=lambda unit: -sizes.get(unit, 0))
-    return {unit: rank for rank, unit in enumerate([*groups, *others])}
+    return position, "running" in getattr(item, "fixturenames", ())
 
 
 class GroupScheduling(LoadScopeScheduling):

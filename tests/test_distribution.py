@@ -1,6 +1,5 @@
 """The order in which tests are handed to workers."""
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,6 @@ from tests.distribution import (
     TEST_GROUPS,
     UNGROUPED_FILES,
     find_group,
-    rank_units,
 )
 
 ROOT = Path(__file__).parents[1]
@@ -25,12 +23,6 @@ def test_every_group_has_a_position() -> None:
 
 
 def test_a_folder_a_file_and_a_single_test_are_units() -> None:
-    assert find_group("tests/docker/test_images.py::test_one") == "stacks"
-    assert find_group("tests/quality/test_page.py::test_one[a::b]") == "tests/quality/test_page.py"
+    assert find_group("tests/docker/test_images.py::test_one") == "compose"
+    assert find_group("tests/platform/test_page.py::test_one[a::b]") == "tests/platform/test_page.py"
     assert find_group(f"{UNGROUPED_FILES[0]}::test_one") == f"{UNGROUPED_FILES[0]}::test_one"
-
-
-def test_groups_come_first_then_large_files_and_plain_files_keep_their_order() -> None:
-    units = ["plain z", "small", "plain a", "large", "large", "aws", "platform", "small"]
-    ranks = rank_units(units, Counter({"small": 1, "large": 2, "aws": 1, "platform": 1}))
-    assert sorted(ranks, key=ranks.__getitem__) == ["platform", "aws", "large", "small", "plain z", "plain a"]
