@@ -7,21 +7,23 @@ without this line, as release 0.1.0 wrote them, are read as they are.
 import re
 import zlib
 from pathlib import Path
-
-from typing_extensions import Buffer
+from typing import TYPE_CHECKING
 
 from penstock.core.errors import DamagedFileError
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 _CHECKSUM_LINE = re.compile(rb'\n\{"crc32":"([0-9a-f]{8})"\}\n')
 CHECKSUM_LINE_BYTES = len(b'\n{"crc32":"00000000"}\n')
 
 
-def format_checksum_line(content: Buffer) -> bytes:
+def format_checksum_line(content: "Buffer") -> bytes:
     """Return the line to append to this content."""
     return b'\n{"crc32":"%08x"}\n' % zlib.crc32(content)
 
 
-def verify_checksum(path: Path, data: Buffer) -> memoryview:
+def verify_checksum(path: Path, data: "Buffer") -> memoryview:
     """Return the content of a file without its checksum line. Raises DamagedFileError if they do not match."""
     view = memoryview(data)
     if not len(view):

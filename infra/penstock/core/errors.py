@@ -15,8 +15,6 @@ The other packages draw their own trees in their `errors.py`; each of them start
 
 from typing import ClassVar
 
-from typing_extensions import override
-
 
 class PenstockError(Exception):
     """The text says what is wrong, where, and how to fix it; `exit_code` is what a command ends with.
@@ -63,7 +61,6 @@ class DamagedFileError(PenstockError):
         self.path = path
         self.problem = problem
 
-    @override
     def __str__(self) -> str:
         return f"{self.path}: {self.problem}."
 

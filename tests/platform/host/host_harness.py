@@ -1,5 +1,6 @@
 """A host under test: a real control store, a clock that the test advances, and fake streams."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -15,6 +16,8 @@ from penstock.platform.control.reports import read_batch_history
 from penstock.platform.services.stream_lifecycle import STREAM_COMMANDS, StateRequest, request_state
 
 STREAM = "s"
+HARNESS_PLACE = "tests/platform/host/host_harness.py:LINE"
+"""Where failures are raised. Their reasons name it, as they do a file of yours: it is none of the platform's."""
 CLOCK_START_MS = now_ms() + 86_400_000
 """The start of the test clock. It stands still until the test advances it, so that a slow machine expires no lease
 and ends no backoff. By the wall clock, leases are still alive."""
@@ -133,6 +136,11 @@ class HostHarness:
     def read_state(self, stream: str) -> str | None:
         health = self.store.read_health(stream)
         return None if health is None else health.state
+
+
+def hide_line(reason: str) -> str:
+    """Return a reason of a failure with LINE for the line of this file that raised it."""
+    return re.sub(r"(host_harness\.py):\d+", r"\1:LINE", reason)
 
 
 def build_outcome(number: int) -> BatchOutcome:
