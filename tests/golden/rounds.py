@@ -21,7 +21,7 @@ PARTITIONS = 2
 PIPELINES: Mapping[str, Iterable[str]] = {"measurements": TOPICS, "unique_measurements": ("readings",)}
 ARCHIVES: Mapping[str, Iterable[str]] = {"archive-readings": ("readings",), "archive-limits": ("limits",)}
 """The streams of the home, and the topics that each reads."""
-PATIENCE_S = 90.0
+PATIENCE_S = 240.0
 
 
 def live_through(home: GoldenHome, rounds: range) -> None:

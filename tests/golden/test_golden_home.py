@@ -14,7 +14,7 @@ from penstock.infra.local_broker import LocalBroker
 VERSIONS = sorted(path.parent.name for path in Path(__file__).parent.glob(f"*/{ARCHIVE_NAME}"))
 
 
-@pytest.mark.timeout(900)  # eight rounds, and two audits
+@pytest.mark.timeout(1800)  # eight rounds, and two audits
 @pytest.mark.spark
 @pytest.mark.kafka
 @pytest.mark.parametrize("version", VERSIONS)

@@ -35,7 +35,7 @@ def list_stack_commands(stack: ScratchStack) -> list[str]:
 
 def test_up_shows_programs_and_addresses(running: ScratchStack) -> None:
     output = running.run_checked("up")
-    for program in ("broker", "host", "feed", "code", "webserver", "daemon"):
+    for program in ("broker", "host", "feed", "code", "webserver", "console", "daemon"):
         assert f"\n{program} " in output
     assert running.ui in output
     assert "penstock table show sensor_minute" in output
@@ -51,7 +51,7 @@ def test_status_is_healthy_and_tables_are_shown(running: ScratchStack) -> None:
     # A slow machine may renew a lease late.
     status = poll_until(lambda: (seen := running.status())["healthy"] and seen, 60, "everything to run")
     assert {program["name"]: program["state"] for program in status["programs"]} == dict.fromkeys(
-        ("broker", "code", "webserver", "daemon", "host", "feed"), "running"
+        ("broker", "code", "webserver", "console", "daemon", "host", "feed"), "running"
     )
     shown = running.run_checked("table", "show", "sensor_minute", "--limit", "3").splitlines()
     assert len(shown) == 4
@@ -81,7 +81,7 @@ def test_every_listening_port_is_declared(running: ScratchStack) -> None:
         for socket in read_sockets(pid)
         if socket.port in list(map(int, running.ports.values())) or socket.port < read_first_ephemeral_port()
     }
-    assert {program for program, _ in sockets} == {"broker", "code", "webserver", "host"}
+    assert {program for program, _ in sockets} == {"broker", "code", "webserver", "console", "host"}
     assert len(sockets) == len(running.ports)
     assert sockets <= {(row["program"], row["address"]) for row in shown}
 
