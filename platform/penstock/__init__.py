@@ -9,7 +9,9 @@ from pkgutil import extend_path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from penstock.platform.services.table_opening import open_table as open  # noqa: A004 - read as `penstock.open`
+    from datetime import datetime
+
+    from penstock.query.table_reader import TableReader
 
 __all__ = ["open"]
 __path__ = extend_path(__path__, __name__)
@@ -17,10 +19,25 @@ if __spec__ is not None:
     __spec__.has_location = False
 
 
-def __getattr__(name: str) -> object:
-    """Import the reader of tables at its first use: most programs of the platform do without it."""
-    if name != "open":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def open(  # noqa: A001 - read as `penstock.open`
+    name: str,
+    *,
+    warehouse: str | None = None,
+    version: int | None = None,
+    at_batch: int | None = None,
+    at_time: "datetime | str | None" = None,
+) -> "TableReader":
+    """Open a table by the name that `penstock sql` knows it by.
+
+    `sensor_minute` has the current rows, `sensor_minute_log` every pane; pipelines/docs/querying.md lists them.
+    The warehouse is that of the settings, or the folder or `s3://` address that you pass. `version` is that of
+    Delta; `at_batch` and `at_time` select the version after a batch and at a time. Give one of the three at most.
+
+    Raises UnknownTableError and VersionError, with a sentence that says what to do.
+
+    Example:
+        penstock.open("sensor_minute").to_polars(columns=["device", "temperature"], where="temperature > 20")
+    """
     from penstock.platform.services.table_opening import open_table
 
-    return open_table
+    return open_table(name, warehouse=warehouse, version=version, at_batch=at_batch, at_time=at_time)

@@ -96,7 +96,8 @@ def _link_code(root: Path, packages: Path) -> None:
     """Make a source tree of links to this checkout, whose catalogs are those of a home."""
     packages.mkdir(parents=True)
     for part_of_platform in (penstock.engine, penstock.ingestion):
-        for source in Path(str(part_of_platform.__file__)).parents[1].iterdir():
+        folder = Path(str(part_of_platform.__file__)).parents[1]
+        for source in (path for path in folder.iterdir() if path.is_dir()):
             if source.name in CATALOG_SOURCES:
                 _link_package(source, packages / source.name, root / CATALOG_SOURCES[source.name])
             else:
