@@ -187,7 +187,7 @@ def test_records_are_replayed_once_and_invalid_ones_refused(
     assert result.code == 1
     assert (records["decided"], records["sent"]) == (2, 2)
     refused = {
-        record["position"]: record["reason"].split(":")[0].split(";")[0]
+        record["position"]: record["reason"].split(":")[0].split(", and ")[0]
         for record in records["refused"]
         # Other tests leave dead letters of the topic in the broker that they share.
         if not record["position"].startswith("dead-letters/")
