@@ -3,6 +3,7 @@
 import socket
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
@@ -36,9 +37,7 @@ def read_topic(
 
     Raises TopicReadError if the broker does not answer.
     """
-    require_listener(bootstrap, topic)
-    consumer = open_reading_consumer(bootstrap, client_settings)
-    try:
+    with open_reading_consumer(bootstrap, topic, client_settings) as consumer:
         metadata = consumer.list_topics(topic, timeout=REQUEST_TIMEOUT_S).topics[topic]
         if metadata.error is not None:
             return []
@@ -47,6 +46,29 @@ def read_topic(
             for partition in sorted(metadata.partitions)
             for record in _read_all(consumer, topic, partition)
         ]
+
+
+@contextmanager
+def open_reading_consumer(
+    bootstrap: str, topic: str, client_settings: KafkaClientSettings
+) -> Iterator[Consumer]:
+    """Open a consumer that reports the ends of partitions, for `read_partition`.
+
+    Raises TopicReadError, with the topic, if the broker does not answer in the block.
+    """
+    _require_listener(bootstrap, topic)
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "penstock-read",  # required, but no group is joined
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "log_level": 0,
+            **client_settings,
+        }
+    )
+    try:
+        yield consumer
     except KafkaException as error:
         raise TopicReadError(
             f"Cannot read {topic} at {bootstrap}: {describe_kafka_error(error)}. Check that the broker is up."
@@ -55,7 +77,7 @@ def read_topic(
         consumer.close()
 
 
-def require_listener(bootstrap: str, topic: str) -> None:
+def _require_listener(bootstrap: str, topic: str) -> None:
     """Raise TopicReadError if nothing listens: the client would retry for a long time."""
     problem: OSError | None = None
     for server in bootstrap.split(","):
@@ -69,20 +91,6 @@ def require_listener(bootstrap: str, topic: str) -> None:
     raise TopicReadError(
         f"Cannot read {topic} at {bootstrap}: {problem}. Check that the broker is up."
     ) from problem
-
-
-def open_reading_consumer(bootstrap: str, client_settings: KafkaClientSettings) -> Consumer:
-    """Return a consumer that reports the ends of partitions, for `read_partition`; close it after use."""
-    return Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "penstock-read",  # required, but no group is joined
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "log_level": 0,
-            **client_settings,
-        }
-    )
 
 
 def _read_all(consumer: Consumer, topic: str, partition: int) -> Iterator[StoredRecord]:

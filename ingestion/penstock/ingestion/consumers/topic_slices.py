@@ -3,18 +3,16 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer
 
-from penstock.core.kafka_client import PLAINTEXT_CLIENT, KafkaClientSettings, describe_kafka_error
+from penstock.core.kafka_client import PLAINTEXT_CLIENT, KafkaClientSettings
 from penstock.core.kafka_offsets import fetch_end_offsets, fetch_first_offsets, fetch_offsets_at
 from penstock.ingestion.consumers.topic_contents import (
     REQUEST_TIMEOUT_S,
     StoredRecord,
     open_reading_consumer,
     read_partition,
-    require_listener,
 )
-from penstock.ingestion.errors import TopicReadError
 
 OffsetsByPartition = Mapping[int, int]
 
@@ -66,13 +64,5 @@ def open_topic_slices(
 
     Raises TopicReadError if the broker does not answer.
     """
-    require_listener(bootstrap, topic)
-    consumer = open_reading_consumer(bootstrap, client_settings)
-    try:
+    with open_reading_consumer(bootstrap, topic, client_settings) as consumer:
         yield TopicSlices(consumer, topic)
-    except KafkaException as error:
-        raise TopicReadError(
-            f"Cannot read {topic} at {bootstrap}: {describe_kafka_error(error)}. Check that the broker is up."
-        ) from error
-    finally:
-        consumer.close()
