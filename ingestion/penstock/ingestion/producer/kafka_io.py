@@ -24,6 +24,8 @@ _TRANSIENT_ERRORS = {
     "_TIMED_OUT",
     "_DESTROY_BROKER",
     "_TRANSPORT",
+    # The answer about a new topic comes from a broker that has not learned of it yet.
+    "_UNKNOWN_PARTITION",
     "FENCED_LEADER_EPOCH",
     "LEADER_NOT_AVAILABLE",
     "NOT_LEADER_FOR_PARTITION",
