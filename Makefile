@@ -41,8 +41,8 @@ test: dev-environment ## run every test: plain Python first, then Spark, Kafka a
 test-plain: dev-environment ## run the fast tests without Java; EXAMPLES=20 tries more examples of properties
 	@$(BIN)/python -m pytest -n $(JOBS) -m "$(PLAIN)"
 
-test-again: dev-environment ## run the tests that failed last once more, one at a time
-	@$(BIN)/python -m pytest -n 0 --last-failed --last-failed-no-failures none
+test-again: dev-environment ## run the files of the tests that failed last once more, one test at a time
+	@$(BIN)/python -m pytest -n 0 $$(grep -oE '^  "[^":]+' .pytest_cache/v/cache/lastfailed | tr -d ' "' | sort -u)
 
 check: dev-environment ## format, lint, types, import rules, licences, vulnerabilities
 	@status=0; \
