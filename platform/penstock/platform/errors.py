@@ -19,6 +19,7 @@ PlatformError
 ├── SampleError        a share or an interval is invalid
 ├── StreamRepairError  a stream cannot be repaired
 ├── RemovalError       something must not be removed, or could not be
+├── UnknownQuarantinedRecordError no record with that address is in quarantine
 └── TableNotFoundError no table has that name yet
 
 Each message says what failed, with which value, where the value came from, and how to fix it.
@@ -127,6 +128,12 @@ class StreamRepairError(PlatformError):
 
 class RemovalError(PlatformError):
     """Something must not be removed now, or could not be removed completely."""
+
+
+class UnknownQuarantinedRecordError(PlatformError):
+    """No record with that address is in the quarantine of a topic."""
+
+    exit_code = 2
 
 
 class TableNotFoundError(PlatformError):

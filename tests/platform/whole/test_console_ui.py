@@ -1,6 +1,7 @@
 """The console in a real browser, beside the tables and the ledger of the same stack."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -93,3 +94,24 @@ def test_a_topic_shows_the_records_that_the_broker_has(running: ScratchStack, pa
     expect(first.locator("td").nth(2)).to_have_text(str(offset))
     expect(first.locator("td").nth(3)).to_have_text(key.decode())
     expect(first.locator("td").nth(4)).to_have_text(value.decode().replace(": ", ":").replace(", ", ","))
+
+
+def test_a_dead_letter_is_repaired_in_its_form_and_sent_once(
+    running: ScratchStack, page: Page, tmp_path: Path
+) -> None:
+    invalid, repaired = ('{"id":"1","impression":"i","at":%s}' % at for at in ('"soon"', "1"))
+    source = tmp_path / "clicks.jsonl"
+    source.write_text(f"{invalid}\n", "utf-8")
+    running.run("ingest", "json-lines", "--path", str(source), "--topic", "ad-clicks")
+    page.goto(f"{running.console}/quarantine")
+    page.get_by_role("link", name="ad-clicks").click()
+    expect(page.locator("#live_reasons tbody tr")).to_contain_text("wrong_type:at")
+    page.locator("#live_records").get_by_role("link", name="dead-letters/").click()
+    expect(page.get_by_label("Value to send")).to_have_value(invalid)
+    page.get_by_label("Value to send").fill(repaired)
+    page.get_by_role("button", name="Check and replay").click()
+    page.get_by_label("Why").fill("a repair")
+    page.get_by_role("button", name="Replay 1 record").click()
+    expect(page.locator("main > [role=status]")).to_have_text("Done: 1 decided, 1 sent.")
+    expect(page.locator("#live_history tbody tr")).to_contain_text("a repair")
+    assert running.values("ad-clicks") == [repaired.encode()]

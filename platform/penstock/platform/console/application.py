@@ -16,6 +16,7 @@ from penstock.core.http.page_guard import PageGuard
 from penstock.platform.console.access import describe_caller
 from penstock.platform.console.console_context import ConsoleContext, context_of
 from penstock.platform.console.page_discovery import discover_routes
+from penstock.platform.console.quarantine_reading import QuarantineReader
 from penstock.platform.console.read_errors import READ_ERRORS, describe_read_error
 from penstock.platform.console.rendering import TemplateRenderer
 from penstock.platform.console.response_headers import add_security_headers
@@ -23,10 +24,20 @@ from penstock.platform.console.stack_reader import StackReader
 from penstock.platform.console.stream_ends import StreamEndsReader
 from penstock.platform.console.topic_reading import RecentRecords
 from penstock.platform.control import ControlStore
-from penstock.platform.errors import TableNotFoundError, UnknownStreamError, UnknownTopicError
+from penstock.platform.errors import (
+    TableNotFoundError,
+    UnknownQuarantinedRecordError,
+    UnknownStreamError,
+    UnknownTopicError,
+)
 from penstock.platform.settings import Settings
 
-NOT_FOUND_ERRORS = (TableNotFoundError, UnknownStreamError, UnknownTopicError)
+NOT_FOUND_ERRORS = (
+    TableNotFoundError,
+    UnknownQuarantinedRecordError,
+    UnknownStreamError,
+    UnknownTopicError,
+)
 STATIC_FOLDER = Path(__file__).parent / "static"
 
 
@@ -40,6 +51,7 @@ def build_context(settings: Settings, store: ControlStore, clock: Callable[[], i
         TemplateRenderer(),
         RecentRecords(settings, clock),
         StreamEndsReader(clock),
+        QuarantineReader(settings, clock),
     )
 
 

@@ -7,6 +7,7 @@ from typing import cast
 
 from starlette.requests import Request
 
+from penstock.platform.console.quarantine_reading import QuarantineReader
 from penstock.platform.console.rendering import TemplateRenderer
 from penstock.platform.console.stack_reader import StackReader
 from penstock.platform.console.stream_ends import StreamEndsReader
@@ -26,6 +27,7 @@ class ConsoleContext:
     renderer: TemplateRenderer
     records: RecentRecords
     ends: StreamEndsReader
+    quarantine: QuarantineReader
     stopping: threading.Event = field(default_factory=threading.Event)
 
 

@@ -14,14 +14,14 @@ FORM_TIMEOUT_S = 10.0
 FORM_TYPE = "application/x-www-form-urlencoded"
 
 
-async def read_form(request: Request, caller: Caller) -> Mapping[str, str]:
+async def read_form(request: Request, caller: Caller, max_bytes: int = MAX_FORM_BYTES) -> Mapping[str, str]:
     """Return the fields of a form. Raises HTTPException for a viewer, a foreign form, or one that is too long."""
     if not caller.is_operator:
         raise HTTPException(403, f"{caller.user or 'You'} may only read here. Ask an operator.")
     if not request.headers.get("content-type", "").startswith(FORM_TYPE):
         raise HTTPException(415, f"Send the form as {FORM_TYPE}.")
     try:
-        body = await asyncio.wait_for(_read_body(request), FORM_TIMEOUT_S)
+        body = await asyncio.wait_for(_read_body(request, max_bytes), FORM_TIMEOUT_S)
     except TimeoutError:
         raise HTTPException(408, f"The form did not arrive within {FORM_TIMEOUT_S:g} s.") from None
     fields = dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
@@ -32,10 +32,10 @@ async def read_form(request: Request, caller: Caller) -> Mapping[str, str]:
     return fields
 
 
-async def _read_body(request: Request) -> bytes:
+async def _read_body(request: Request, max_bytes: int) -> bytes:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > MAX_FORM_BYTES:
-            raise HTTPException(413, f"The form is longer than {MAX_FORM_BYTES:,} bytes.")
+        if len(body) > max_bytes:
+            raise HTTPException(413, f"The form is longer than {max_bytes:,} bytes.")
     return bytes(body)

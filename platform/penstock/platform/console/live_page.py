@@ -60,14 +60,7 @@ class LivePage:
         return context_of(request).renderer.render_page(self.template, self._read(request, form_token))
 
     def _read(self, request: Request, form_token: str) -> ViewModel:
-        context = context_of(request)
-        base = {
-            "caller": describe_caller(request),
-            "form_token": form_token,
-            "path": request.url.path,
-            "dagster_url": f"http://127.0.0.1:{context.settings.dagster.port}",
-        }
-        return {**base, **self.read(request, context)}
+        return {**build_base_model(request, form_token), **self.read(request, context_of(request))}
 
     def _render_blocks(self, request: Request, form_token: str) -> dict[str, str]:
         return context_of(request).renderer.render_blocks(self.template, self._read(request, form_token))
@@ -94,6 +87,22 @@ class LivePage:
             silent_s += self.interval_s
             if await _wait_or_stop(context_of(request), self.interval_s):
                 return
+
+
+def build_base_model(request: Request, form_token: str) -> ViewModel:
+    """Return what every page shows: who calls, where, and what forms need."""
+    return {
+        "caller": describe_caller(request),
+        "form_token": form_token,
+        "path": request.url.path,
+        "dagster_url": f"http://127.0.0.1:{context_of(request).settings.dagster.port}",
+    }
+
+
+def render_form_answer(request: Request, template: str, model: ViewModel) -> Response:
+    """Answer a form with a page that asks for more. It is not live."""
+    base = build_base_model(request, open_session(request).token)
+    return HTMLResponse(context_of(request).renderer.render_page(template, {**base, **model}))
 
 
 async def _wait_or_stop(context: ConsoleContext, seconds: float) -> bool:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from penstock.quality.quarantine.record_status import QuarantineStatus
 
 SECTION: Section = "Results and quality"
-MAX_RECORDED_POSITIONS = 100
-"""How many addresses the journal of actions has of a decision; the log of decisions has all."""
 
 
 @click.group(
@@ -182,16 +180,15 @@ def replay(
     Without a selection, the command decides about no record; it only sends records whose earlier replay is
     incomplete. The exit code is 1 if a record is refused.
     """
+    from penstock.platform.services.quarantine_decisions import DecisionAuthor, replay_records
+
     quarantine = _open_quarantine(topic)
     repaired_values = _read_repaired_file(repaired) if repaired else {}
     records = _select_records(quarantine, positions, reason, everything, list(repaired_values))
     noun = "record" if len(records) == 1 else "records"
     with StepPrinter().step(f"validate and send {len(records)} {noun} of {topic}"):
         judgement = quarantine.judge_replay(records, repaired_values)
-        if judgement.accepted:
-            accepted = [record for record, _ in judgement.accepted]
-            _record_decision("quarantine replay", topic, accepted, why)
-        result = quarantine.replay(judgement, why)
+        result = replay_records(current_settings().home, quarantine, judgement, DecisionAuthor(why))
     refused = result.judgement.refused
     if as_json:
         refusals = [
@@ -228,6 +225,8 @@ def replay(
 @_why
 def discard(topic: str, positions: Sequence[str], reason: str | None, everything: bool, why: str) -> None:
     """Discard quarantined records for good. Their bytes stay in the quarantine table."""
+    from penstock.platform.services.quarantine_decisions import DecisionAuthor, discard_records
+
     if not (positions or reason is not None or everything):
         raise click.UsageError(
             "select records by position (for example 1:4711), with --reason, or with --all"
@@ -237,19 +236,8 @@ def discard(topic: str, positions: Sequence[str], reason: str | None, everything
     if not records:
         click.echo("no pending record is selected; nothing was discarded")
         return
-    _record_decision("quarantine discard", topic, records, why)
-    click.echo(f"{quarantine.discard(records, why)} of {len(records)} records discarded")
-
-
-def _record_decision(action: str, topic: str, records: "Sequence[QuarantinedRecord]", why: str) -> None:
-    """Write to the journal of actions who decided about how many records."""
-    from penstock.platform.services.operator_actions import record_action
-
-    details = {
-        "records": len(records),
-        "items": [str(record.position) for record in records[:MAX_RECORDED_POSITIONS]],
-    }
-    record_action(current_settings().home, action, topic, details | ({"why": why} if why else {}))
+    discarded = discard_records(current_settings().home, quarantine, records, DecisionAuthor(why))
+    click.echo(f"{discarded} of {len(records)} records discarded")
 
 
 def _open_quarantine(topic: str) -> "TopicQuarantine":
@@ -259,15 +247,13 @@ def _open_quarantine(topic: str) -> "TopicQuarantine":
 
 
 def _read_statuses(quarantine: "TopicQuarantine") -> "tuple[list[QuarantineStatus], str]":
-    """Return the status of each record, and why the dead letters are missing; empty if they are not."""
-    from penstock.ingestion.errors import TopicReadError
+    """Return the status of each record, and why the dead letters are missing, which is also shown."""
+    from penstock.platform.services.quarantine_decisions import read_known_statuses
 
-    statuses = quarantine.list_quarantined()
-    try:
-        return [*statuses, *quarantine.list_dead_letters()], ""
-    except TopicReadError as error:
-        click.secho(f"penstock: dead letters are not shown. {error}", fg="yellow", err=True)
-        return statuses, str(error)
+    statuses, problem = read_known_statuses(quarantine)
+    if problem:
+        click.secho(f"penstock: dead letters are not shown. {problem}", fg="yellow", err=True)
+    return statuses, problem
 
 
 def _format_account(statuses: "Sequence[QuarantineStatus]", name: str) -> str:
