@@ -99,7 +99,8 @@ def test_a_topic_shows_the_records_that_the_broker_has(running: ScratchStack, pa
 def test_a_dead_letter_is_repaired_in_its_form_and_sent_once(
     running: ScratchStack, page: Page, tmp_path: Path
 ) -> None:
-    invalid, repaired = ('{"id":"1","impression":"i","at":%s}' % at for at in ('"soon"', "1"))
+    invalid = '{"id":"1","impression":"i","at":"soon"}'
+    repaired = invalid.replace('"soon"', "1")
     source = tmp_path / "clicks.jsonl"
     source.write_text(f"{invalid}\n", "utf-8")
     running.run("ingest", "json-lines", "--path", str(source), "--topic", "ad-clicks")

@@ -16,6 +16,7 @@ from penstock.core.http.page_guard import PageGuard
 from penstock.platform.console.access import describe_caller
 from penstock.platform.console.console_context import ConsoleContext, context_of
 from penstock.platform.console.page_discovery import discover_routes
+from penstock.platform.console.partition_lag import EndOffsetReader
 from penstock.platform.console.quarantine_reading import QuarantineReader
 from penstock.platform.console.read_errors import READ_ERRORS, describe_read_error
 from penstock.platform.console.rendering import TemplateRenderer
@@ -52,6 +53,7 @@ def build_context(settings: Settings, store: ControlStore, clock: Callable[[], i
         RecentRecords(settings, clock),
         StreamEndsReader(clock),
         QuarantineReader(settings, clock),
+        EndOffsetReader(settings, clock),
     )
 
 

@@ -7,6 +7,7 @@ from typing import cast
 
 from starlette.requests import Request
 
+from penstock.platform.console.partition_lag import EndOffsetReader
 from penstock.platform.console.quarantine_reading import QuarantineReader
 from penstock.platform.console.rendering import TemplateRenderer
 from penstock.platform.console.stack_reader import StackReader
@@ -28,6 +29,7 @@ class ConsoleContext:
     records: RecentRecords
     ends: StreamEndsReader
     quarantine: QuarantineReader
+    end_offsets: EndOffsetReader
     stopping: threading.Event = field(default_factory=threading.Event)
 
 

@@ -15,11 +15,13 @@ from penstock.engine.plan.sources import TopicOrigin
 from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.physical_plan import describe_physical_plan
 from penstock.pipelines import catalog
+from penstock.platform.console.account_flow import lay_out_flow
 from penstock.platform.console.console_context import ConsoleContext
 from penstock.platform.console.live_page import LivePage, ViewModel, is_update
 from penstock.platform.console.pages.stream_state import list_commands
 from penstock.platform.console.pane_picture import PanePicture, draw_panes
 from penstock.platform.console.pane_reading import PaneReading, list_drawn_stages, read_panes
+from penstock.platform.console.partition_lag import MAX_PARTITIONS, PartitionLag, list_partition_lags
 from penstock.platform.console.recent_errors import read_recent_errors
 from penstock.platform.console.stack_reader import StackReading
 from penstock.platform.console.stream_table import build_stream_rows
@@ -81,6 +83,9 @@ def read_stream_page(request: Request, context: ConsoleContext) -> ViewModel:
         "batches": len(batches),
         "records_read": records_read,
         "fates": fates,
+        "flow": lay_out_flow(records_read, fates),
+        "partitions": _list_partitions(context, overview, batches, is_update=is_update(request)),
+        "max_partitions": MAX_PARTITIONS,
         "commands": list_commands(rows[name].state),
         "errors": read_recent_errors(context.settings.home / "logs", name),
         "actions": _list_actions(context, name),
@@ -124,6 +129,21 @@ def _read_panes(
         "picture": picture,
         "pane_reading": reading,
     }
+
+
+def _list_partitions(
+    context: ConsoleContext,
+    overview: StreamOverview | None,
+    batches: Sequence[BatchRecord],
+    *,
+    is_update: bool,
+) -> list[PartitionLag]:
+    """Return the partitions that the newest batch read. The first view does not wait for the broker."""
+    if overview is None or overview.last is None:
+        return []
+    accounts, reader = overview.last.accounts, context.end_offsets
+    ends = reader.read(overview.stream, accounts) if is_update else reader.list_known(overview.stream)
+    return list_partition_lags(accounts, ends, batches)
 
 
 def _load_plan(name: str) -> tuple[Plan | None, str]:
