@@ -299,9 +299,10 @@ class SumOverflowError(PipelineError):
 class PoisonLimitError(PipelineError):
     """More records broke user code than may be quarantined."""
 
-    def __init__(self, reason: str, record: str, batch: str, limit: int) -> None:
+    def __init__(self, reason: str, record: str, limit: int) -> None:
+        records = "1 record" if limit == 1 else f"{limit} records"
         super().__init__(
-            f"{reason}, at {record}. User code fails on more than {limit} records, the last in {batch}. "
+            f"{reason}, at {record}. User code fails on more than {records}. "
             "Fix the code; PENSTOCK_HOST__POISON_LIMIT allows more such records"
         )
 

@@ -25,7 +25,7 @@ from penstock.engine.batch.excluded_records import (
     SplittableInput,
     find_no_resent,
 )
-from penstock.engine.batch.intent import BatchIntent, OffsetRange
+from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.errors import PoisonLimitError
 
@@ -63,6 +63,9 @@ class PoisonIsolation:
         except Exception as error:
             reason = batch_input.describe_user_error(error)
             if self.limit and reason:
+                log.warning(
+                    "Batch fails in user code; searching its records (%s): %s", intent.description, reason
+                )
                 poison_records = self._find_poison(computation, batch_input, error)
             if not poison_records:
                 raise  # user code did not fail, or no record fails alone
@@ -90,16 +93,22 @@ class PoisonIsolation:
         sample = sample_records(ranges, remaining)
         failing = list(iter_failing(computation, batch_input, sample))
         if sample and len(failing) == len(sample):
-            raise self._limit_error(failing[0], intent) from error
-        poison_records = []
-        for record in bisect_failures(computation, batch_input, ranges):
-            poison_records.append(record)
-            if len(poison_records) > remaining:
-                raise self._limit_error(poison_records[0], intent) from error
-        return poison_records
+            raise self._limit_error(failing[0]) from error
+        suspects = [ranges]
+        while any(_count_offsets(suspect) > 1 for suspect in suspects):
+            suspects = list(iter_failing_halves(computation, batch_input, suspects, remaining))
+            if len(suspects) > remaining:
+                # Each of these ranges has a record that fails, so the search can end: one of them is named.
+                first = next(bisect_failures(computation, batch_input, suspects[0]), None)
+                if first is None:
+                    return []  # the records fail together, and not alone
+                raise self._limit_error(first) from error
+        return [
+            record for suspect in suspects for record in bisect_failures(computation, batch_input, suspect)
+        ]
 
-    def _limit_error(self, record: ExcludedRecord, intent: BatchIntent) -> PoisonLimitError:
-        return PoisonLimitError(record.reason, record.address, intent.description, self.limit)
+    def _limit_error(self, record: ExcludedRecord) -> PoisonLimitError:
+        return PoisonLimitError(record.reason, record.address, self.limit)
 
     def _record_excluded(self, batch_id: int, excluded: Sequence[ExcludedRecord]) -> None:
         if excluded:
@@ -138,6 +147,19 @@ def iter_failing(
         if not reason:
             return
         yield ExcludedRecord(single.topic, single.partition, single.start, reason)
+
+
+def iter_failing_halves(
+    computation: BatchComputation, batch_input: SplittableInput, suspects: Sequence[OffsetRanges], limit: int
+) -> Iterator[OffsetRanges]:
+    """Yield the halves of ranges that fail, up to one more than a limit."""
+    count = 0
+    for half in (half for suspect in suspects for half in split_ranges(suspect)):
+        if _find_failure_reason(computation, batch_input.restrict_to(half)):
+            yield half
+            count += 1
+            if count > limit:
+                return
 
 
 def bisect_failures(

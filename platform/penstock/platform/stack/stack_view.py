@@ -11,6 +11,7 @@ from penstock.platform.control import ControlStore, control_store_exists, open_c
 from penstock.platform.control.batch_rates import BatchRates, read_rates_by_stream
 from penstock.platform.control.reports import StreamOverview, read_overview
 from penstock.platform.services.idle_inputs import IdleInputs, find_idle_inputs
+from penstock.platform.services.slow_batch import describe_slow_batch
 from penstock.platform.services.stream_hold import StreamHold, read_hold
 from penstock.platform.services.watermark_ahead import measure_ahead_ms
 from penstock.platform.settings import Settings
@@ -66,10 +67,19 @@ class StackView:
 
     def find_idle_inputs(self, stream: StreamOverview) -> IdleInputs | None:
         """Return since when the inputs of a running stream are idle while windows wait; None if not so."""
-        is_running = stream.health is not None and stream.health.state is StreamState.RUNNING
-        if self.streams_folder is None or not is_running or stream.lag_records or not self.is_leased(stream):
+        if self.streams_folder is None or stream.lag_records or not self._is_running(stream):
             return None
         return find_idle_inputs(self.streams_folder, stream.stream, self.at_ms)
+
+    def describe_slow_batch(self, stream: StreamOverview) -> str:
+        """Return which batch of a running stream takes long; empty if there is none."""
+        if self.streams_folder is None or not self._is_running(stream):
+            return ""
+        return describe_slow_batch(self.streams_folder, stream.stream, self.at_ms)
+
+    def _is_running(self, stream: StreamOverview) -> bool:
+        is_reported = stream.health is not None and stream.health.state is StreamState.RUNNING
+        return is_reported and self.is_leased(stream)
 
     def is_leased(self, stream: StreamOverview) -> bool:
         """Whether a host holds the stream's lease now."""

@@ -42,7 +42,7 @@ def describe_removed_file(stream: str) -> str:
 
 
 def _describe_reason(view: StackView, stream: StreamOverview) -> str:
-    """Return what to know about a stream: a fault, a definition file that changed, or that it waits for records."""
+    """Return what to know about a stream: a fault, a changed file, a slow batch, or that it waits for records."""
     if hold := view.standstills.get(stream.stream):
         return _describe_hold(view, stream, hold)
     health = None if _is_stopped_after_failure(stream) else stream.health
@@ -52,6 +52,8 @@ def _describe_reason(view: StackView, stream: StreamOverview) -> str:
         return f"{describe_ahead(ahead_ms)}, so new records are late: see {TROUBLESHOOTING_PAGE}"
     changed_file = find_changed_file(stream.stream, health.at_ms)
     if changed_file is None:
+        if slow_batch := view.describe_slow_batch(stream):
+            return slow_batch
         idle_inputs = view.find_idle_inputs(stream)
         return "" if idle_inputs is None else idle_inputs.text
     return f"{changed_file.name} changed since the start: `penstock stream plan-upgrade {stream.stream}`"

@@ -172,7 +172,7 @@ def test_the_limit_applies_across_batches_and_stops_the_search(journal: BatchJou
     computation = CountedComputation(make_intent(many_poison.ranges, 1))
     with pytest.raises(
         PoisonLimitError,
-        match=r"at t/0 offset 10\. User code fails on more than 3 records, the last in batch 1, offsets t/0 10",
+        match=r"at t/0 offset 10\. User code fails on more than 3 records\. Fix",
     ):
         compute_isolated_addresses(isolation, computation, many_poison)
     assert computation.calls == 4, "the batch, and its first, middle and last record"
@@ -216,3 +216,15 @@ def test_excluded_replayed_records_are_recorded_and_are_no_poison(
         isolation, CountedComputation(make_intent(clean_records.ranges, 1)), clean_records
     ) == clean_records.addresses - {(0, 12)}
     assert [each["offset"] for each in journal.read_excluded(1)] == [12]
+
+
+def test_a_search_ends_when_more_ranges_fail_than_the_limit_allows(journal: BatchJournal) -> None:
+    """One record of twenty fails: eleven ranges that fail are found long before eleven records."""
+    records = PoisonedInput(make_ranges(4_000), frozenset((0, offset) for offset in range(15, 4_010, 20)))
+    computation = CountedComputation(make_intent(records.ranges))
+    with pytest.raises(
+        PoisonLimitError, match=r"at t/0 offset 15\. User code fails on more than 10 records\."
+    ):
+        compute_isolated_addresses(PoisonIsolation(journal, "s", 10), computation, records)
+    assert computation.calls < 40
+    assert journal.read_excluded(0) == []
