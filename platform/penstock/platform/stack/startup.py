@@ -13,10 +13,13 @@ from penstock.infra.broker import format_storage
 from penstock.infra.jars import RUNTIME_JAR_SETS, ensure_jars
 from penstock.infra.processes import ProcessManager, Program
 from penstock.ingestion.contracts import Contract, load_catalog
+from penstock.ingestion.errors import IncompatibleChangeError
+from penstock.ingestion.registry import check_registration, register_contract
 from penstock.ingestion.topics import ensure_topics
 from penstock.pipelines import catalog
 from penstock.platform.control import ControlStore, open_control_store
 from penstock.platform.errors import SettingsError
+from penstock.platform.services.schema_registry import open_schema_registry
 from penstock.platform.services.stream_catalog import find_stream_error, list_stream_names
 from penstock.platform.settings import Settings
 from penstock.platform.settings.model import KafkaSettings
@@ -62,6 +65,10 @@ def bring_up_stack(settings: Settings, progress: StartupProgress) -> None:
         _ensure_broker(settings, manager, jars, progress)
         with progress.step("topics match their contracts"):
             _ensure_topics(settings.kafka, topics.contracts)
+        with progress.step("schemas are registered"):
+            incompatible = register_schemas(settings, topics.contracts)
+        for topic, problem in incompatible.items():
+            progress.report_skipped(f"the schema of topic {topic} is not registered: {problem}")
         _start_programs(manager, stack_programs(settings, jars), progress)
 
 
@@ -77,6 +84,19 @@ def _ensure_topics(kafka: KafkaSettings, contracts: Sequence[Contract]) -> None:
     ensure_topics(
         kafka.bootstrap_servers, contracts, kafka.layout, client_settings=kafka.client_config("topics")
     )
+
+
+def register_schemas(settings: Settings, contracts: Sequence[Contract]) -> dict[str, IncompatibleChangeError]:
+    """Register the schemas of the contracts; return the errors of those that break an earlier version, by topic."""
+    registry = open_schema_registry(settings)
+    incompatible: dict[str, IncompatibleChangeError] = {}
+    for contract in contracts:
+        try:
+            if check_registration(registry, contract) is not None:
+                register_contract(registry, contract)
+        except IncompatibleChangeError as error:
+            incompatible[contract.topic] = error
+    return incompatible
 
 
 def _prepare(settings: Settings, progress: StartupProgress) -> list[Path]:
