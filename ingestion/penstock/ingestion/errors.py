@@ -15,7 +15,8 @@ IngestionError
 ├── ConsumerGroupError       a consumer group cannot consume, or its offsets cannot be read or committed
 │   └── TopicNotFoundError       the broker has no such topic
 └── SourceError              a source cannot be read, or cannot resume at a position
-    └── SourceOptionsError   a source does not exist, or its options are wrong
+    ├── SourceOptionsError   a source does not exist, or its options are wrong
+    └── UserSourceError      a source from outside of Penstock raised an error
 """
 
 from penstock.core.errors import PenstockError
@@ -106,3 +107,16 @@ class SourceOptionsError(SourceError):
     """A source does not exist, an option does not apply to it, or a required option is missing."""
 
     exit_code = 2
+
+
+class UserSourceError(SourceError):
+    """A source from outside of Penstock raised an error. `where` has its file, line and text."""
+
+    def __init__(self, source: str, where: str, progress: str = "") -> None:
+        super().__init__(f"source {source} failed: {where}{progress}")
+        self.source = source
+        self.where = where
+
+    def with_progress(self, progress: str) -> "UserSourceError":
+        """Return the error with what became of the records that were read before."""
+        return UserSourceError(self.source, self.where, f". {progress}")

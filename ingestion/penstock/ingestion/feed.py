@@ -9,6 +9,7 @@ from threading import Event
 from penstock.core.clock import Clock
 from penstock.core.kafka_client import KafkaClientSettings
 from penstock.ingestion.contracts import Contract
+from penstock.ingestion.errors import UserSourceError
 from penstock.ingestion.ledger import DeliveryLedger
 from penstock.ingestion.producer import (
     KEY_PARTITIONER,
@@ -170,7 +171,11 @@ class _FeedRun:
 
     def _send_and_flush(self) -> bool:
         with closing(self._read_batches()) as batches:
-            self._send_all(batches)
+            try:
+                self._send_all(batches)
+            except UserSourceError as error:
+                self._flush_in_flight()
+                raise error.with_progress(self._describe_progress()) from error.__cause__
             return self._flush_in_flight()
 
     def _send_all(self, batches: Iterator[SourceBatch]) -> None:
@@ -230,6 +235,15 @@ class _FeedRun:
             complete = False
         self._report_progress()
         return complete
+
+    def _describe_progress(self) -> str:
+        """Say what became of the records before an error of the source."""
+        records = self._producer.acknowledged_until - self._first_sequence
+        refused = f", {self._dead_letters:,} of them refused" if self._dead_letters else ""
+        sent = f"{records:,} {'record was' if records == 1 else 'records were'} acknowledged before{refused}"
+        if not self._feed.source.is_replayable:
+            return f"{sent}. Fix the source, and run it again"
+        return f"{sent}. Fix the source: the next run of producer {self._ledger.producer_name} resumes there"
 
     def _on_backpressure(self, status: BackpressureStatus) -> None:
         self._report_progress(status.broker_error or "the broker does not accept more records at the moment")

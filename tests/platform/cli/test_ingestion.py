@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.ingestion.registry_server import run_registry_server
 from tests.ingestion.topic_reading import read_topic
+from tests.installed_kinds import write_modules
 
 from penstock.core.waiting import wait_until
 from penstock.infra.local_broker import LocalBroker
@@ -91,6 +92,73 @@ def test_refused_records_are_explained_and_end_with_1(run_on_broker, tmp_path: P
     assert accepted.code == 0
     (reason,) = json.loads(accepted.out)["refused"]
     assert (reason["reason"], reason["records"]) == ("wrong_type:at", 2)
+
+
+def test_dead_letters_are_exactly_the_invalid_records(run_on_broker, broker: LocalBroker, tmp_path: Path):
+    path, valid = tmp_path / "mixed.jsonl", '{"id":"mixed-%d","device":"d","site":"s","at":1700000000000}'
+    values = [(valid if number % 7 else valid.replace('"s"', "3")) % number for number in range(1, 701)]
+    path.write_text("".join(f"{value}\n" for value in values))
+    arguments = ("ingest", "json-lines", "--path", str(path), "--topic", "sensors", "--producer", "mixed")
+    first = run_on_broker(*arguments, "--count", "300", "--allow-invalid", "--json")
+    rest = run_on_broker(*arguments, "--allow-invalid")
+    assert (first.code, rest.code) == (0, 0)
+    summary = json.loads(first.out)
+    assert (summary["acknowledged"], summary["dead_letters"]) == (300, 42)
+    assert rest.out.splitlines()[0].startswith("400 records acknowledged in ")
+    assert rest.out.splitlines()[0].endswith(", 58 of them refused")
+    for topic, is_expected in (("sensors", True), ("sensors.dead-letters", False)):
+        sent = [r.value.decode() for r in read_topic(broker.bootstrap, topic) if b'"mixed-' in r.value]
+        assert sorted(sent) == sorted(v for v in values if ('"site":"s"' in v) is is_expected)
+    nothing_new = run_on_broker(*arguments)
+    assert nothing_new.code == 0, "this run sent nothing, so it refused nothing"
+
+
+FAILING_SOURCE = """
+import json
+
+from penstock.ingestion.producer import SourceBatch
+from penstock.ingestion.sources import ReplayableSource, SourceKind
+
+
+class ShopSource(ReplayableSource, SourceKind):
+    kind = "shop"
+
+    def __init__(self):
+        self.description = "shop"
+
+    @classmethod
+    def open(cls, context):
+        return cls()
+
+    def read(self, position):
+        for first in range(position or 0, 500, 10):
+            yield SourceBatch([self.read_order(number) for number in range(first, first + 10)], first)
+
+    def read_order(self, number):
+        order = {"id": f"shop-{number}", "device": "d", "site": "s", "at": 1_700_000_000_000}
+        return json.dumps(order | {"temperature": 1 / (number - 255)}).encode()
+"""
+
+
+def test_a_failing_source_says_where_and_its_next_run_resumes(
+    run_on_broker, broker: LocalBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    write_modules(tmp_path, monkeypatch, shop_source=FAILING_SOURCE)
+    arguments = ("ingest", "shop_source:ShopSource", "--topic", "sensors")
+    failed = run_on_broker(*arguments)
+    assert failed.code == 1
+    line = next(number for number, text in enumerate(FAILING_SOURCE.splitlines(), 1) if "255" in text)
+    location = f"{tmp_path / 'shop_source.py'}:{line}"
+    assert (
+        f"source shop_source:ShopSource failed: {location}: ZeroDivisionError: division by zero. "
+        "250 records were acknowledged before. Fix the source: the next run of producer sensors-shop resumes there"
+    ) in failed.err
+    assert f"{location}, in read_order" in failed.err
+    write_modules(tmp_path, monkeypatch, shop_source=FAILING_SOURCE.replace("255", "10_000"))
+    fixed = run_on_broker(*arguments)
+    assert (fixed.code, fixed.out.partition(" in ")[0]) == (0, "250 records acknowledged")
+    ids = [json.loads(r.value)["id"] for r in read_topic(broker.bootstrap, "sensors") if b'"shop-' in r.value]
+    assert sorted(ids) == sorted(f"shop-{number}" for number in range(500)), "none is lost or sent twice"
 
 
 def test_schemas_are_registered_with_a_login(run_on_broker, tmp_path: Path, monkeypatch):

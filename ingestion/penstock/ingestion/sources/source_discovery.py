@@ -13,6 +13,7 @@ from penstock.ingestion.errors import SourceOptionsError
 from penstock.ingestion.producer.record_serde import RecordSerde
 from penstock.ingestion.sources.source import RecordSource
 from penstock.ingestion.sources.source_kind import SourceContext, SourceKind, SourceOption
+from penstock.ingestion.sources.user_source import open_checked
 
 
 def _name_source_kind(member: Any) -> str | None:
@@ -78,4 +79,5 @@ def open_source(
     """
     kind = find_source_kind(name)
     values = kind.convert_options(options or {})
-    return kind.open(SourceContext(contract, record_format, clock, values, index_path))
+    context = SourceContext(contract, record_format, clock, values, index_path)
+    return open_checked(name, kind, context)
