@@ -16,6 +16,7 @@ PlatformError
 ├── BatchSizeError     a batch size is below one record
 ├── DemoError          a demonstration cannot run: no input, or its records did not arrive
 ├── UpgradeRefusedError an upgrade requires more than was accepted
+├── HistoryRunningError a replay or upgrade of the stream is running
 ├── SampleError        a share or an interval is invalid
 ├── StreamRepairError  a stream cannot be repaired
 ├── RemovalError       something must not be removed, or could not be
@@ -114,6 +115,10 @@ class DemoError(PlatformError):
 
 class UpgradeRefusedError(PlatformError):
     """An upgrade requires more than was accepted; nothing has changed."""
+
+
+class HistoryRunningError(PlatformError):
+    """A replay or an upgrade of the stream is running already."""
 
 
 class SampleError(PlatformError):

@@ -15,6 +15,7 @@ from penstock.core.http.asgi import AsgiApplication
 from penstock.core.http.page_guard import PageGuard
 from penstock.platform.console.access import describe_caller
 from penstock.platform.console.console_context import ConsoleContext, context_of
+from penstock.platform.console.history_runs import HistoryRuns
 from penstock.platform.console.page_discovery import discover_routes
 from penstock.platform.console.partition_lag import EndOffsetReader
 from penstock.platform.console.quarantine_reading import QuarantineReader
@@ -26,6 +27,7 @@ from penstock.platform.console.stream_ends import StreamEndsReader
 from penstock.platform.console.topic_reading import RecentRecords
 from penstock.platform.control import ControlStore
 from penstock.platform.errors import (
+    HistoryRunningError,
     TableNotFoundError,
     UnknownQuarantinedRecordError,
     UnknownStreamError,
@@ -54,6 +56,7 @@ def build_context(settings: Settings, store: ControlStore, clock: Callable[[], i
         StreamEndsReader(clock),
         QuarantineReader(settings, clock),
         EndOffsetReader(settings, clock),
+        HistoryRuns(settings.home / "logs", clock),
     )
 
 
@@ -77,8 +80,12 @@ def _show_http_error(request: Request, error: Exception) -> Response:
 
 
 def _show_read_error(request: Request, error: Exception) -> Response:
-    is_unknown_name = isinstance(error, NOT_FOUND_ERRORS)
-    return _render_error(request, 404 if is_unknown_name else 503, describe_read_error(error))
+    match error:
+        case HistoryRunningError():
+            status = 409
+        case _:
+            status = 404 if isinstance(error, NOT_FOUND_ERRORS) else 503
+    return _render_error(request, status, describe_read_error(error))
 
 
 def _render_error(request: Request, status: int, message: str) -> Response:

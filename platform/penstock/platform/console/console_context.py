@@ -7,6 +7,7 @@ from typing import cast
 
 from starlette.requests import Request
 
+from penstock.platform.console.history_runs import HistoryRuns
 from penstock.platform.console.partition_lag import EndOffsetReader
 from penstock.platform.console.quarantine_reading import QuarantineReader
 from penstock.platform.console.rendering import TemplateRenderer
@@ -30,6 +31,7 @@ class ConsoleContext:
     ends: StreamEndsReader
     quarantine: QuarantineReader
     end_offsets: EndOffsetReader
+    history: HistoryRuns
     stopping: threading.Event = field(default_factory=threading.Event)
 
 

@@ -29,3 +29,4 @@ def serve_console(settings: Settings, stop: threading.Event) -> None:
         finally:
             context.stopping.set()  # otherwise the server waits for the live updates of open pages
             server.stop()
+            context.history.close()

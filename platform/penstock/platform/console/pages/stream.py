@@ -87,6 +87,8 @@ def read_stream_page(request: Request, context: ConsoleContext) -> ViewModel:
         "partitions": _list_partitions(context, overview, batches, is_update=is_update(request)),
         "max_partitions": MAX_PARTITIONS,
         "commands": list_commands(rows[name].state),
+        "has_history": plan is not None,
+        "run": context.history.find(name),
         "errors": read_recent_errors(context.settings.home / "logs", name),
         "actions": _list_actions(context, name),
         **_read_panes(context, plan, batches, selection, now_ms, is_update=is_update(request)),
