@@ -1,7 +1,8 @@
 """One run of a shipped stream on a Spark of the caller's choice: `python -m tests.platform.whole.spark_run ORDER`.
 
 A Spark context lives as long as its process, so each master needs a process of its own. ORDER is JSON: `master`,
-`bootstrap`, `folder`, `jars`, and `records`, how many to read before the end.
+`bootstrap`, `folder`, `jars`, `executor_class_path`, empty for that of the driver, and `records`, how many to read
+before the end.
 """
 
 import json
@@ -58,7 +59,14 @@ def main(order: dict[str, str]) -> None:
             master=order["master"],
             driver_memory="1g",
             java_home=find_java().home,
-            extra_settings={"spark.executor.memory": "512m"},
+            extra_settings={
+                "spark.executor.memory": "512m",
+                **(
+                    {"spark.executor.extraClassPath": order["executor_class_path"]}
+                    if order["executor_class_path"]
+                    else {}
+                ),
+            },
         )
     )
     count = RecordCount()

@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from deltalake import DeltaTable
 from tests.platform.security.declared_listeners import find_undeclared, read_sockets
 from tests.platform.whole.spark_run import CLOCK, STREAM
 
+from penstock.engine.spark.jvm.classes import SPARK_CLASSES_JAR
 from penstock.infra.local.action_requests import MasterRequest, SparkClusterRequest, WorkerRequest
 from penstock.infra.local.detached_programs import ProgramRecord, stop_program
 from penstock.infra.local.spark_cluster import STOP_TIMEOUT_S, master_url, start_master, start_worker
@@ -71,9 +73,17 @@ def send_records(broker: LocalBroker) -> None:
     assert producer.flush(30) == 0
 
 
-def run_stream(master: str, broker: LocalBroker, folder: Path, jars: Path) -> dict[str, list[Any]]:
+def run_stream(
+    master: str, broker: LocalBroker, folder: Path, jars: Path, executor_class_path: str = ""
+) -> dict[str, list[Any]]:
     """Run the stream over all records; return the sorted rows of every table."""
-    order = {"master": master, "bootstrap": broker.bootstrap, "folder": str(folder), "jars": str(jars)}
+    order = {
+        "master": master,
+        "bootstrap": broker.bootstrap,
+        "folder": str(folder),
+        "jars": str(jars),
+        "executor_class_path": executor_class_path,
+    }
     command = [sys.executable, "-m", "tests.platform.whole.spark_run"]
     run = subprocess.run(
         [*command, json.dumps({**order, "records": VALID_COUNT + INVALID_COUNT})],
@@ -92,6 +102,15 @@ def read_rows(address: Path) -> list[Any]:
     connection = duckdb.connect()
     connection.register("content", DeltaTable(address).to_pyarrow_table())
     return connection.sql("SELECT * FROM content ORDER BY ALL").fetchall()
+
+
+def install_executor_jars(spark_jars: list[Path], folder: Path) -> str:
+    """Copy the released jars as another machine has them; return the class path of its executors.
+
+    The jar of the engine's own classes is not among them: it is in the code of the driver only.
+    """
+    folder.mkdir()
+    return ":".join(str(shutil.copy(jar, folder)) for jar in spark_jars)
 
 
 def check_listeners(folder: Path, master: str) -> None:
@@ -114,6 +133,9 @@ def test_a_standalone_spark_writes_the_same_tables(
     expected = run_stream("local[*]", own_broker, tmp_path / "local", jar_directory)
     with run_spark_cluster(tmp_path / "cluster", jar_directory) as master:
         check_listeners(tmp_path / "cluster", master)
-        tables = run_stream(master, own_broker, tmp_path / "standalone", jar_directory)
+        class_path = install_executor_jars(spark_jar_paths, tmp_path / "other machine's jars")
+        tables = run_stream(master, own_broker, tmp_path / "standalone", jar_directory, class_path)
     assert tables == expected
+    fetched = [path.parent for path in (tmp_path / "cluster").rglob(SPARK_CLASSES_JAR.name)]
+    assert fetched, "the executors fetch the jar of the record parser from the driver"
     assert {name: bool(rows) for name, rows in tables.items()} == dict.fromkeys(TABLES, True)
