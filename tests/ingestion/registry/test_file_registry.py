@@ -42,3 +42,15 @@ def test_a_damaged_registry_is_refused(tmp_path: Path):
     (tmp_path / "schemas.json").write_text('{"schemas": {')
     with pytest.raises(RegistryError, match="Restore"):
         FileRegistry(tmp_path).list_versions("sensors-value")
+
+
+def test_another_encoding_of_a_topic_is_refused(tmp_path: Path) -> None:
+    registry = FileRegistry(tmp_path)
+    register_contract(registry, dataclasses.replace(SENSORS_AVRO, encoding="json"))
+    with pytest.raises(
+        IncompatibleChangeError,
+        match=r"its records are JSON, and encoding: avro reads AVRO only. Use a new topic",
+    ):
+        register_contract(registry, SENSORS_AVRO)
+    accepted = dataclasses.replace(SENSORS_AVRO, compatibility="none")
+    assert register_contract(registry, accepted).version == 2

@@ -12,6 +12,7 @@ from penstock.ingestion.contracts.schemas import (
     refuses_unknown_fields,
 )
 from penstock.ingestion.errors import IncompatibleChangeError
+from penstock.ingestion.registry.registry_text import to_registry_text
 
 
 class RegisteredSchema(NamedTuple):
@@ -64,6 +65,7 @@ def check_registration(registry: SchemaRegistry, contract: Contract) -> int | No
     schema = _to_schema(contract, versions)
     value_form = find_record_format(contract.encoding).value_form
     for version in versions:
+        _check_encoding(contract, version, schema)
         incompatibilities = find_violations(
             parse_schema_fields(version.schema),
             parse_schema_fields(schema),
@@ -80,6 +82,17 @@ def check_registration(registry: SchemaRegistry, contract: Contract) -> int | No
             )
     is_registered = any(version.schema == schema for version in versions)
     return None if is_registered else max((version.version for version in versions), default=0) + 1
+
+
+def _check_encoding(contract: Contract, version: RegisteredSchema, schema: Schema) -> None:
+    """Raise IncompatibleChangeError if the records of a version have another encoding: no reader has both."""
+    old_type, new_type = to_registry_text(version.schema).schema_type, to_registry_text(schema).schema_type
+    if contract.compatibility != "none" and old_type != new_type:
+        raise IncompatibleChangeError(
+            f"Contract {contract.topic} is incompatible with version {version.version} of {version.subject}: its "
+            f"records are {old_type}, and encoding: {contract.encoding} reads {new_type} only. Use a new topic, or "
+            "set `compatibility: none` in the contract if nothing has to read the old records."
+        )
 
 
 def _to_schema(contract: Contract, versions: Sequence[RegisteredSchema]) -> Schema:

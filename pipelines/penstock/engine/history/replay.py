@@ -32,6 +32,7 @@ from penstock.engine.history.bounded_run_inputs import load_or_create_inputs, sp
 from penstock.engine.history.ledger_sums import read_first_offsets
 from penstock.engine.history.replaced_tables import list_replaced_tables, refuse_lasting_sinks
 from penstock.engine.history.replay_paths import ReplayPaths
+from penstock.engine.history.unreadable_records import find_unreadable_records
 from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS
@@ -108,6 +109,24 @@ class StreamReplay:
                     "Start earlier, such as with --from archive, or replay with --beside. To drop the earlier "
                     "results, pass --drop-earlier",
                 )
+
+    def refuse_unreadable_records(self) -> None:
+        """Raise ReplayError when the contract does not read records any more that the stream's results count.
+
+        Call it after `run_history`. An interrupted switch is not refused: the stream cannot run without its end.
+        """
+        if self._find_seal() is not None:
+            return
+        unreadable = find_unreadable_records(self._plan, self._paths.warehouse, self._paths.replay_warehouse)
+        if unreadable is not None:
+            records = "1 record" if unreadable.count == 1 else f"{unreadable.count:,} records"
+            raise ReplayError(
+                self._plan.name,
+                f"its contract no longer reads {records} of its results, such as {unreadable.first}: "
+                f"{unreadable.reason}. Nothing was changed",
+                "Revert the contract, and send records of another form to a new topic. To drop these results, run "
+                f"`penstock stream replay {self._plan.name} --drop-earlier`",
+            )
 
     def run_history(self) -> None:
         """Run all records that existed when the replay started; the watermark stays at its minimum.

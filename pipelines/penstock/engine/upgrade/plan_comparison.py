@@ -11,7 +11,7 @@ from penstock.core.settings import DurationMs
 from penstock.engine.aggregates.aggregate_output import AggregateOutput
 from penstock.engine.plan.codec import fingerprint
 from penstock.engine.plan.sinks import PaneContent, Sink
-from penstock.engine.plan.sources import Column, PlanSource, WatermarkStrategy
+from penstock.engine.plan.sources import Column, PlanSource, SourceOrigin, TopicOrigin, WatermarkStrategy
 from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
 from penstock.engine.upgrade.part_words import describe_part
@@ -21,6 +21,11 @@ FROM_NEXT_BATCH_NOTE = "it applies to records from the next batch on; existing w
 
 OTHER_FORMAT_NOTE = (
     "records of the former format that are still unread are quarantined: upgrade when the lag is 0"
+)
+
+OTHER_ENCODING_NOTE = (
+    "the records of the topic are in the former encoding, and a replay that cannot read them is refused: declare a "
+    "new topic for the other encoding"
 )
 
 FUTURE_SKEW_NOTE = (
@@ -73,12 +78,28 @@ def _compare_sources(before: PlanSource, after: PlanSource) -> Iterator[PlanDiff
             yield from _compare_columns(f"{after.name}.", old, new)
         elif name == "watermark":
             yield from _compare_watermarks(f"{after.name}.", old, new)
+        elif name == "origin":
+            yield from _compare_origins(after.name, old, new)
         elif name in COMPATIBLE_SOURCE_FIELDS:
             yield from _report_if_changed(
                 f"{after.name}.{name}", old, new, UpgradeClass.COMPATIBLE, COMPATIBLE_SOURCE_FIELDS[name]
             )
         else:
             yield from _require_replay_if_changed(f"{after.name}.{name}", old, new)
+
+
+def _compare_origins(name: str, before: SourceOrigin, after: SourceOrigin) -> Iterator[PlanDifference]:
+    if (
+        isinstance(before, TopicOrigin)
+        and isinstance(after, TopicOrigin)
+        and before.topic == after.topic
+        and before.encoding != after.encoding
+    ):
+        yield PlanDifference(
+            f"{name}.encoding", before.encoding, after.encoding, UpgradeClass.REPLAY, OTHER_ENCODING_NOTE
+        )
+    else:
+        yield from _require_replay_if_changed(f"{name}.origin", before, after)
 
 
 def _compare_watermarks(

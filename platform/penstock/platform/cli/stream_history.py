@@ -39,7 +39,9 @@ REPLAY_EXAMPLES = format_examples(
     help="Replace the stream's results, or keep the new ones beside them in runs/STREAM/NAME of the warehouse.",
 )
 @click.option(
-    "--drop-earlier", is_flag=True, help="Accept that results of records before the start are lost."
+    "--drop-earlier",
+    is_flag=True,
+    help="Accept that results of records before the start, or that the contract no longer reads, are lost.",
 )
 @click.option(
     "--name", default="", help="Name of the replay. Reuse the name to resume an interrupted replay."

@@ -214,6 +214,7 @@ def _replay_and_switch(
     report_progress: ProgressReporter,
 ) -> tuple[int, Mapping[str, int]]:
     """Replay and switch a stream; return the batch after which it resumes, and its records by outcome."""
+    from penstock.engine.errors import ReplayError
     from penstock.engine.history.ledger_sums import sum_ledger
     from penstock.engine.history.replay import StreamReplay
     from penstock.engine.history.replay_paths import ReplayPaths
@@ -234,6 +235,13 @@ def _replay_and_switch(
     if not request.drop_earlier:
         stream_replay.refuse_data_loss()
     stream_replay.run_history()
+    if not request.drop_earlier:
+        try:
+            stream_replay.refuse_unreadable_records()
+        except ReplayError:
+            remove_tree(replay_paths.replay_warehouse)
+            remove_tree(replay_paths.replay_folder)
+            raise
     with hold_stream(store, replay_paths.streams_folder, request.stream, run_name, report_progress) as fence:
         outcome = stream_replay.finish_and_switch(fence)
         # No table has the results of earlier batches any more; the new ledger has its own batches.

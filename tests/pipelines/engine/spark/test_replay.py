@@ -40,6 +40,8 @@ from penstock.engine.spark.live_stream import LiveStream
 from penstock.engine.spark.stream_config import StreamConfig
 from penstock.engine.storage.file_access import remove_tree
 from penstock.engine.stream_folders import refuse_unfinished_switch, resolve_stream_folder
+from penstock.engine.upgrade.stored_plan import assess_upgrade
+from penstock.engine.upgrade.upgrade_class import UpgradeClass
 from penstock.infra.local_broker import LocalBroker
 from penstock.stream import fixed
 
@@ -259,6 +261,46 @@ def test_a_replay_changes_the_columns_of_a_table(runner: ReplayRunner) -> None:
     runner.run_until_read(200)
     n = query_duckdb("SELECT sum(n) FROM t", t=runner.table(f"latest/{runner.plan.name}"))
     assert n == [(200,)]
+
+
+def change_column(plan: Plan, name: str, spark_type: str) -> Plan:
+    """Return the plan after a contract that gives a field another type."""
+    (source,) = plan.sources
+    columns = tuple(
+        replace(column, type=spark_type) if column.name == name else column for column in source.columns
+    )
+    return replace(plan, sources=(replace(source, columns=columns),))
+
+
+def test_a_changed_contract_keeps_each_record_or_is_refused(runner: ReplayRunner) -> None:
+    contract = runner.plan
+    runner.plan = change_column(contract, "temperature", "FLOAT")
+    sent = make_readings(100, seed=10)
+    send(runner.broker, runner.plan.sources[0].name, BAD)
+    send_to_both_partitions(runner, sent)
+    runner.run_until_read(102)
+    before = runner.plan
+    runner.plan = change_column(contract, "device", "BIGINT")
+    replay = runner.prepare_replay(runner.topic_source(), "refused")
+    replay.run_history()
+    message = r"no longer reads 100 records of its results, such as \S+/0 offset 2: wrong_type:device"
+    with pytest.raises(ReplayError, match=message):
+        replay.refuse_unreadable_records()
+    runner.plan = before
+    runner.check_tables(sent)
+    runner.plan = contract
+    upgrade = assess_upgrade(resolve_stream_folder(runner.streams_folder, contract.name), contract)
+    assert upgrade is not None
+    assert upgrade.upgrade_class is UpgradeClass.REPLAY
+    replay = runner.prepare_replay(runner.topic_source())
+    replay.run_history()
+    replay.refuse_unreadable_records()
+    runner.finish_replay(replay)
+    runner.check_tables(sent)
+    later = make_readings(50, seed=11)
+    send_to_both_partitions(runner, later)
+    runner.run_until_read(152)
+    runner.check_tables(sent + later)
 
 
 def drop_max_column(plan: Plan) -> Plan:

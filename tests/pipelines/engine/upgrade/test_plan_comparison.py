@@ -127,6 +127,19 @@ def test_a_changed_format_of_a_timestamp_is_named_with_what_it_does_to_unread_re
     assert (back.before, back.after) == ("BIGINT, required", "timestamp(iso8601), required")
 
 
+def test_another_encoding_of_a_topic_names_what_happens_to_its_records() -> None:
+    plan = build_plan()
+    source = replace(plan.sources[0], origin=TopicOrigin("sensors", "avro"))
+    (difference,) = compare_plans(plan, replace(plan, sources=(source,))).differences
+    assert (difference.before, difference.after, difference.upgrade_class) == (
+        "json",
+        "avro",
+        UpgradeClass.REPLAY,
+    )
+    assert difference.subject == "sensors.encoding"
+    assert difference.note.endswith("declare a new topic for the other encoding")
+
+
 def test_a_difference_shows_both_values() -> None:
     (difference,) = compare_plans(build_plan(), build_plan(lateness="2 hours")).differences
     assert (difference.before, difference.after) == ("1 hour", "2 hours")
