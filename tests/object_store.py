@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from typing import IO
 from urllib.request import Request, urlopen
 
+from tests.patience import PATIENCE_S
+
 from penstock.engine.storage import ObjectStoreConfig
 
 TEST_BUCKET = "tables"
@@ -28,11 +30,11 @@ def run_object_store(log: IO[str] | None = None) -> Iterator[ObjectStoreConfig]:
         assert process.stdout is not None
         try:
             store = ObjectStoreConfig(process.stdout.readline().strip(), TEST_REGION)
-            urlopen(Request(f"{store.endpoint}/{TEST_BUCKET}", method="PUT"), timeout=30).close()
+            urlopen(Request(f"{store.endpoint}/{TEST_BUCKET}", method="PUT"), timeout=PATIENCE_S).close()
             yield store
         finally:
             process.stdin.close()
-            process.wait(30)
+            process.wait(PATIENCE_S)
 
 
 def main() -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tests.patience import PATIENCE_S
 
 from penstock.core.waiting import wait_until
 
-TIMEOUT_S = 90.0
 DETACHING_TEST = """
 import os, pathlib, subprocess, sys, time
 
@@ -48,11 +48,11 @@ def test_a_killed_test_run_leaves_no_process(workers: str, tmp_path: Path) -> No
     with subprocess.Popen(
         command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as run:
-        wait_until((tmp_path / "pids").exists, TIMEOUT_S, "the processes of the run")
+        wait_until((tmp_path / "pids").exists, PATIENCE_S, "the processes of the run")
         pids = {run.pid, *map(int, (tmp_path / "pids").read_text().split())}
         assert all(map(psutil.pid_exists, pids))
         run.send_signal(signal.SIGKILL)
-    wait_until(lambda: not any(map(_is_running, pids)), TIMEOUT_S, "the end of all processes of the run")
+    wait_until(lambda: not any(map(_is_running, pids)), PATIENCE_S, "the end of all processes of the run")
 
 
 def _is_running(pid: int) -> bool:

@@ -24,6 +24,7 @@ import psutil
 import pytest
 from sqlalchemy import NullPool, create_engine, make_url, text
 from tests.docker.compose_model import Compose, Service
+from tests.patience import PATIENCE_S
 from tests.platform.conftest import Postgres, postgres  # noqa: F401  a fixture is used by its name
 from tests.platform.security.declared_listeners import read_sockets
 
@@ -31,7 +32,7 @@ from penstock.infra.ports import find_free_ports
 from penstock.platform.security.listeners import list_listeners
 from penstock.platform.security.open_sockets import find_listener
 
-pytestmark = [pytest.mark.whole, pytest.mark.timeout(420)]
+pytestmark = pytest.mark.whole
 
 ROOT = Path(__file__).parents[2]
 READY_TIMEOUT_S = 150
@@ -185,7 +186,7 @@ class ContainerlessStack:
             process.kill()
         psutil.wait_procs(remaining, timeout=10)
         for process in processes:
-            process.wait(10)
+            process.wait(PATIENCE_S)
 
 
 @pytest.fixture(scope="module")
@@ -217,13 +218,13 @@ def test_the_brokers_form_a_cluster(machine: ContainerlessStack) -> None:
     machine.start(*BROKERS)
     machine.wait_healthy(*BROKERS)
     client = AdminClient({"bootstrap.servers": machine.replacements["kafka-1:9092"], "log_level": 0})
-    machine.wait(lambda: len(client.list_topics(timeout=10).brokers) == 3, "three brokers", "kafka-1")
+    machine.wait(lambda: len(client.list_topics(timeout=PATIENCE_S).brokers) == 3, "three brokers", "kafka-1")
 
 
 @pytest.mark.parametrize("name", ["topics", "streams"])
 def test_setup_commands_succeed(machine: ContainerlessStack, name: str) -> None:
     machine.start(name)
-    assert machine.running[name].wait(90) == 0, machine.read_log_tail(name)
+    assert machine.running[name].wait(PATIENCE_S) == 0, machine.read_log_tail(name)
 
 
 def test_the_spark_worker_joins_the_master(machine: ContainerlessStack) -> None:

@@ -19,11 +19,12 @@ from pathlib import Path
 
 import pytest
 from tests.docker.test_dockerfiles import FILES, ROOT, Line, parse_lines
+from tests.patience import PATIENCE_S
 
 from penstock.infra.broker import new_kafka_id, wait_for_broker
 from penstock.infra.ports import find_free_ports
 
-pytestmark = [pytest.mark.whole, pytest.mark.timeout(200)]
+pytestmark = pytest.mark.whole
 
 SYSTEM_COMMAND = re.compile(r"^(apt-get|rm -rf /var/lib/apt|useradd|install --directory)")
 MAIN_LOCK_INSTALL = re.compile(r"pip install .*-r requirements\.lock$")
@@ -178,4 +179,4 @@ def test_a_broker_runs_with_the_packages_of_its_image(build_image: BuildImage, t
             wait_for_broker(f"127.0.0.1:{port}", 60, is_alive=lambda: broker.poll() is None)
         finally:
             broker.terminate()
-            broker.wait(30)
+            broker.wait(PATIENCE_S)

@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.patience import PATIENCE_S
+
 import penstock.engine
 import penstock.ingestion
 from penstock.infra.local_broker import LocalBroker
 from penstock.infra.parent_bound import parent_bound_command
 
-STOP_TIMEOUT_S = 60.0
 CATALOG_SOURCES = {"pipelines": "catalog", "ingestion": "topics"}
 """The packages that have a folder `catalog`, and the folder of the home that takes its place."""
 
@@ -65,7 +66,7 @@ class GoldenHome:
         try:
             yield host
             host.terminate()
-            assert host.wait(STOP_TIMEOUT_S) == 0, self.read_host_log()
+            assert host.wait(PATIENCE_S) == 0, self.read_host_log()
         finally:
             host.kill()
             host.wait()

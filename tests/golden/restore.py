@@ -9,6 +9,7 @@ from confluent_kafka import Message, Producer
 from deltalake import DeltaTable
 from tests.golden.home import GoldenHome
 from tests.golden.rounds import PARTITIONS, TOPICS
+from tests.patience import PATIENCE_S
 
 from penstock.engine.archive.archive_names import archive_name
 from penstock.engine.archive.topic_reader import fetch_topic_id
@@ -59,7 +60,7 @@ def _send_archived_records(home: GoldenHome, topic: str) -> None:
             headers=[(header["name"], header["value"]) for header in row["headers"] or ()],
             on_delivery=note,
         )
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE_S) == 0
     for partition, offsets in delivered.items():
         assert offsets == [row["offset"] for row in archived if row["partition"] == partition], (
             f"{topic}/{partition}"

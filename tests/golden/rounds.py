@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from confluent_kafka import Producer
 from tests.golden.home import GoldenHome
 from tests.golden.records import MALFORMED
+from tests.patience import PATIENCE_S
 
 from penstock.core.waiting import wait_until
 from penstock.engine.host.control import DesiredRunState
@@ -21,7 +22,6 @@ PARTITIONS = 2
 PIPELINES: Mapping[str, Iterable[str]] = {"measurements": TOPICS, "unique_measurements": ("readings",)}
 ARCHIVES: Mapping[str, Iterable[str]] = {"archive-readings": ("readings",), "archive-limits": ("limits",)}
 """The streams of the home, and the topics that each reads."""
-PATIENCE_S = 240.0
 
 
 def live_through(home: GoldenHome, rounds: range) -> None:
@@ -65,7 +65,7 @@ class LivingHome:
             self.home.penstock("ingest", "round_files:RoundFiles", *words)
             producer = Producer(self.home.client)
             producer.produce(topic, MALFORMED, partition=number % PARTITIONS)
-            assert producer.flush(30) == 0
+            assert producer.flush(PATIENCE_S) == 0
 
     def wait_until_read(self, streams: Mapping[str, Iterable[str]], until: int) -> None:
         """Wait until streams have read all rounds up to one."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tests.patience import PATIENCE_S
 
 from penstock.infra.processes import ProcessManager, Program
 
@@ -19,7 +20,7 @@ IDLE = "import signal; signal.pause()"
 def eventually() -> Eventually:
     """Wait for a condition; fail after a deadline."""
 
-    def wait(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    def wait(condition: Callable[[], object], seconds: float = PATIENCE_S) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, f"the condition was not met within {seconds} s"

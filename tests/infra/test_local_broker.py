@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from tests.patience import PATIENCE_S
 
 from penstock.core.errors import WaitTimeoutError
 from penstock.infra.broker import (
@@ -42,7 +43,7 @@ def test_writing_does_not_create_a_topic(broker: LocalBroker) -> None:
     refused = []
     producer = Producer({"bootstrap.servers": broker.bootstrap, "topic.metadata.propagation.max.ms": 500})
     producer.produce("mistyped", b"x", on_delivery=lambda error, _: refused.append(error))
-    producer.flush(10)
+    producer.flush(PATIENCE_S)
     assert [error.code() for error in refused] == [KafkaError.UNKNOWN_TOPIC_OR_PART]
 
 
@@ -97,7 +98,7 @@ def _produce(broker: LocalBroker, topic: str, values: set[bytes]) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap, "acks": "all"})
     for value in values:
         producer.produce(topic, value, on_delivery=lambda error, _: error and refused.append(error))
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE_S) == 0
     assert refused == []
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient
 from tests.ingestion.topic_reading import parse_ids, read_topic
+from tests.patience import PATIENCE_S
 
 from penstock.core.waiting import wait_until
 from penstock.infra.local_broker import LocalBroker
@@ -258,8 +259,10 @@ def test_a_missing_topic_is_reported_before_anything_is_sent(broker: LocalBroker
 def recreate_topic(broker: LocalBroker, contract: Contract) -> None:
     """Delete a topic and create it again; the broker refuses that until the deletion is done."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    admin.delete_topics([contract.topic])[contract.topic].result(30)
-    wait_until(lambda: contract.topic not in admin.list_topics(timeout=10).topics, 30, "the deletion")
+    admin.delete_topics([contract.topic])[contract.topic].result(PATIENCE_S)
+    wait_until(
+        lambda: contract.topic not in admin.list_topics(timeout=PATIENCE_S).topics, PATIENCE_S, "the deletion"
+    )
     ensure_topics(broker.bootstrap, [contract])
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 from tests.ingestion.topic_reading import TopicRecord, read_topic
+from tests.patience import PATIENCE_S
 
 from penstock.core.waiting import wait_until
 from penstock.infra.local_broker import LocalBroker
@@ -132,7 +133,7 @@ def wait_while_running(process: subprocess.Popen[str], condition: Callable[[], b
         assert process.poll() is None, "the feed ended by itself"
         return condition()
 
-    wait_until(is_met, 60, "the feed")
+    wait_until(is_met, PATIENCE_S, "the feed")
 
 
 def test_a_broker_killed_under_load_loses_no_record(own_broker: LocalBroker, tmp_path: Path):

@@ -4,6 +4,7 @@ import json
 from typing import NamedTuple
 
 from confluent_kafka import Consumer, TopicPartition
+from tests.patience import PATIENCE_S
 
 
 class TopicRecord(NamedTuple):
@@ -25,7 +26,7 @@ def read_topic(bootstrap: str, topic: str, isolation: str = "read_uncommitted") 
             "isolation.level": isolation,
         }
     )
-    partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
+    partitions = consumer.list_topics(topic, timeout=PATIENCE_S).topics[topic].partitions
     consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
     open_partitions, records = set(partitions), []
     while open_partitions:

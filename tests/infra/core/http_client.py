@@ -6,6 +6,8 @@ import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 
+from tests.patience import PATIENCE_S
+
 CLOSED_WITHIN_S = 5.0
 
 
@@ -14,9 +16,9 @@ def get(
 ) -> tuple[int, bytes]:
     """Send a request; return the status and the body of the response."""
     connection = (
-        http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
         if context is None
-        else http.client.HTTPSConnection("localhost", port, timeout=10, context=context)
+        else http.client.HTTPSConnection("localhost", port, timeout=PATIENCE_S, context=context)
     )
     with closing(connection):
         connection.request(
@@ -32,7 +34,9 @@ def open_connections(port: int, count: int, sent: bytes = b"") -> Iterator[list[
     with ExitStack() as stack:
         connections = []
         for _ in range(count):
-            connection = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
+            connection = stack.enter_context(
+                socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
+            )
             connection.sendall(sent)
             connections.append(connection)
         yield connections

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.infra.core.http_client import get, is_closed, open_connections, read_page
 from tests.infra.core.pages import answer_page
+from tests.patience import PATIENCE_S
 
 from penstock.core.errors import HttpServerError, ServerAccessError
 from penstock.core.http.bearer_token import BearerToken, TokenCheck, require_token_beyond_loopback
@@ -71,7 +72,7 @@ def test_few_files_are_enough_for_many_connections() -> None:
         port = int(process.stdout.readline())
         with open_connections(port, 400):
             assert [get(port) for _ in range(20)] == [PAGE] * 20
-        _, stderr = process.communicate(timeout=30)
+        _, stderr = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, stderr) == (0, "")
 
 

@@ -3,10 +3,9 @@
 import threading
 
 import pytest
+from tests.patience import PATIENCE_S
 
 from penstock.core.periodic import run_periodically
-
-TIMEOUT_S = 30.0
 
 
 def test_a_failed_call_is_logged_and_repeated(caplog: pytest.LogCaptureFixture) -> None:
@@ -20,7 +19,7 @@ def test_a_failed_call_is_logged_and_repeated(caplog: pytest.LogCaptureFixture) 
         succeeded.set()
 
     with run_periodically(0.001, act, "heartbeat"):
-        assert succeeded.wait(TIMEOUT_S)
+        assert succeeded.wait(PATIENCE_S)
     (record,) = caplog.records
     assert record.getMessage() == "heartbeat failed, and is tried again in 0.001 s"
     assert "the store is unavailable" in str(record.exc_info)
@@ -31,11 +30,11 @@ def test_the_last_call_ends_before_its_context() -> None:
 
     def act() -> None:
         started.set()
-        may_end.wait(TIMEOUT_S)
+        may_end.wait(PATIENCE_S)
         ended.set()
 
     with run_periodically(0.001, act, "poll"):
-        assert started.wait(TIMEOUT_S)
+        assert started.wait(PATIENCE_S)
         may_end.set()
     assert ended.is_set(), "the last one is waited for"
     assert not [thread for thread in threading.enumerate() if thread.name == "poll"]

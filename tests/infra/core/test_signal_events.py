@@ -3,9 +3,9 @@
 import signal
 import threading
 
-from penstock.core.signal_events import set_on_signal
+from tests.patience import PATIENCE_S
 
-TIMEOUT_S = 10.0
+from penstock.core.signal_events import set_on_signal
 
 
 def test_a_signal_sets_an_event_whose_lock_the_main_thread_holds() -> None:
@@ -15,6 +15,6 @@ def test_a_signal_sets_an_event_whose_lock_the_main_thread_holds() -> None:
     try:
         with event._cond:  # as in the first instruction of `wait`
             signal.raise_signal(signal.SIGUSR1)
-        assert event.wait(TIMEOUT_S)
+        assert event.wait(PATIENCE_S)
     finally:
         signal.signal(signal.SIGUSR1, previous)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tests.patience import PATIENCE_S
 
 from penstock.core.waiting import wait_until
 from penstock.infra.local import detached_programs
@@ -49,7 +50,7 @@ def make_program(tmp_path: Path) -> Iterator[MakeProgram]:
 def wait_for_output(program: DetachedProgram) -> str:
     wait_until(
         lambda: program.log_file.exists() and program.log_file.read_text() != "",
-        20,
+        PATIENCE_S,
         "output of the program",
     )
     return program.log_file.read_text().strip()
@@ -82,7 +83,7 @@ def test_a_killed_program_does_not_run(make_program: MakeProgram) -> None:
     os.kill(record.pid, signal.SIGKILL)
     wait_until(
         lambda: not detached_programs.is_program_running(program.directory, "idle"),
-        10,
+        PATIENCE_S,
         "the program to be gone",
     )
     assert ProgramRecord.read(program.directory, "idle") == record
@@ -126,4 +127,4 @@ def test_children_of_a_program_are_stopped_with_it(make_program: MakeProgram) ->
     detached_programs.start_program(program, "t")
     child = int(wait_for_output(program))
     detached_programs.stop_program(program.directory, "idle", 10)
-    wait_until(lambda: is_gone(child), 10, "the child to be gone")
+    wait_until(lambda: is_gone(child), PATIENCE_S, "the child to be gone")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tests.patience import PATIENCE_S
 
 from penstock.infra.terraform import TerraformEngine, TerraformEvent, TerraformTimeouts, TerraformWorkspace
 from penstock.infra.terraform.errors import ApplyFailedError, StateLockedError, TerraformTimeoutError
@@ -33,7 +34,7 @@ resource "terraform_data" "quick" {{}}
 """
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"the condition was not met within {seconds} s"
@@ -83,7 +84,7 @@ def test_a_locked_state_names_its_holder(
     applying = threading.Thread(target=holder.apply, args=(plan, note_start))
     applying.start()
     try:
-        assert started.wait(30)
+        assert started.wait(PATIENCE_S)
         with pytest.raises(StateLockedError) as caught:
             TerraformWorkspace(holder.directory, tmp_path / "other", engine).plan()
         assert caught.value.holder is not None
@@ -101,7 +102,7 @@ def test_a_plan_waits_for_a_lock_up_to_the_timeout(workspace: MakeWorkspace, tmp
     started = threading.Event()
     applying = threading.Thread(target=holder.apply, args=(plan, lambda _event: started.set()))
     applying.start()
-    assert started.wait(30)
+    assert started.wait(PATIENCE_S)
     opener = threading.Timer(1, gate.touch)
     opener.start()
     patient = TerraformWorkspace(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.ingestion.sensor_feeds import feed_topic
+from tests.patience import PATIENCE_S
 
 from penstock.core.waiting import wait_until
 from penstock.infra.local_broker import LocalBroker
@@ -38,7 +39,7 @@ def test_a_killed_broker_delays_commits_without_failing(own_broker: LocalBroker,
         groups.report("quick", {("cut-off", 0): 7})
         return groups.wait_until_committed(10) and groups.read_offsets("quick") == {("cut-off", 0): 7}
 
-    wait_until(is_committed, 60, "the offset to be committed again")
+    wait_until(is_committed, PATIENCE_S, "the offset to be committed again")
     groups.close(10)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.ingestion.sensor_feeds import feed_topic
+from tests.patience import PATIENCE_S
 
 from penstock.core.waiting import wait_until
 from penstock.infra.local_broker import LocalBroker
@@ -33,19 +34,19 @@ def test_partitions_are_reassigned_and_every_record_is_handled(broker: LocalBrok
         return thread
 
     first = start_member("one")
-    wait_until(lambda: assignments.get("one") == (0, 1, 2), 60, "one member to have all partitions")
+    wait_until(lambda: assignments.get("one") == (0, 1, 2), PATIENCE_S, "one member to have all partitions")
     second = start_member("two")
     wait_until(
         lambda: (
             assignments.get("two", ()) != () and sorted(assignments["one"] + assignments["two"]) == [0, 1, 2]
         ),
-        60,
+        PATIENCE_S,
         "both members to share the partitions",
     )
     stops["one"].set()
     first.join(30)
-    wait_until(lambda: assignments["two"] == (0, 1, 2), 60, "the other member to have all partitions")
-    wait_until(lambda: len(set(handled)) == 2_000, 60, "every record to be handled")
+    wait_until(lambda: assignments["two"] == (0, 1, 2), PATIENCE_S, "the other member to have all partitions")
+    wait_until(lambda: len(set(handled)) == 2_000, PATIENCE_S, "every record to be handled")
     stops["two"].set()
     second.join(30)
 

@@ -2,6 +2,7 @@
 
 import pytest
 from confluent_kafka import Producer
+from tests.patience import PATIENCE_S
 
 from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.consumers.topic_slices import open_topic_slices
@@ -23,7 +24,7 @@ def topic(broker: LocalBroker) -> str:
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     for number in range(RECORDS):
         producer.produce("sliced", b"%d" % number, partition=0, timestamp=START_MS + 1000 * number)
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE_S) == 0
     return "sliced"
 
 

@@ -7,6 +7,7 @@ from itertools import count
 import pytest
 from confluent_kafka import Consumer
 from confluent_kafka.admin import NewTopic
+from tests.patience import PATIENCE_S
 
 from penstock.core.kafka_client import create_admin_client
 from penstock.infra.local_broker import LocalBroker
@@ -53,7 +54,7 @@ def test_offsets_of_a_topic_that_brokers_do_not_know_yet_are_waited_for(broker: 
     def create_topic() -> None:
         if next(waits) == 1:
             admin = create_admin_client(broker.bootstrap, {})
-            admin.create_topics([NewTopic("known_later", 2, 1)])["known_later"].result(30)
+            admin.create_topics([NewTopic("known_later", 2, 1)])["known_later"].result(PATIENCE_S)
 
     with closing(create_reader(broker.bootstrap, {})) as reader:
         assert read_offset_ranges(reader, [("known_later", 1)], create_topic) == [(0, 0)]

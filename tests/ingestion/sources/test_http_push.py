@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
+from tests.patience import PATIENCE_S
 
 from penstock.core.errors import ServerAccessError
 from penstock.core.waiting import wait_until
@@ -45,7 +46,7 @@ class PushReceiver:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        wait_until(lambda: self.source.is_serving, 30, "the source to serve")
+        wait_until(lambda: self.source.is_serving, PATIENCE_S, "the source to serve")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -59,7 +60,9 @@ class PushReceiver:
         return self._send_post(body)[1]
 
     def _send_post(self, body: bytes, headers: Mapping[str, str] | None = None) -> tuple[int, dict[str, Any]]:
-        with closing(http.client.HTTPConnection("127.0.0.1", self.source.port, timeout=30)) as connection:
+        with closing(
+            http.client.HTTPConnection("127.0.0.1", self.source.port, timeout=PATIENCE_S)
+        ) as connection:
             connection.request("POST", "/", body, {"Content-Type": "application/x-ndjson", **(headers or {})})
             with connection.getresponse() as response:
                 content = response.read()
@@ -76,10 +79,12 @@ class PushReceiver:
 
     def wait_for_values(self, *values: bytes) -> None:
         """Wait until exactly these values were yielded; an answer may come before."""
-        wait_until(lambda: self.values == list(values), 30, "the values to be yielded")
+        wait_until(lambda: self.values == list(values), PATIENCE_S, "the values to be yielded")
 
     def wait_for_pending_bytes(self, pending_bytes: int) -> None:
-        wait_until(lambda: self.source.pending_bytes == pending_bytes, 30, f"{pending_bytes} pending bytes")
+        wait_until(
+            lambda: self.source.pending_bytes == pending_bytes, PATIENCE_S, f"{pending_bytes} pending bytes"
+        )
 
 
 @pytest.fixture
@@ -139,7 +144,7 @@ def check_invalid_line_numbers(receiver: PushReceiver) -> None:
     answers: list[dict[str, Any]] = []
     sender = threading.Thread(target=lambda: answers.append(receiver.answer(body)))
     sender.start()
-    wait_until(lambda: len(receiver.values) == 4, 30, "the lines to be yielded")
+    wait_until(lambda: len(receiver.values) == 4, PATIENCE_S, "the lines to be yielded")
     receiver.source.on_acknowledged(4)
     sender.join(30)
     (answer,) = answers

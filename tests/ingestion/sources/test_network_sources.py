@@ -10,6 +10,7 @@ import pytest
 from tests.ingestion.network_feeds import VALID_RECORD, create_feed, create_topic, open_network_source
 from tests.ingestion.servers import RunningFeed, run_event_server, run_line_server
 from tests.ingestion.topic_reading import read_topic
+from tests.patience import PATIENCE_S
 
 from penstock.core.waiting import wait_until
 from penstock.infra.local_broker import LocalBroker
@@ -44,7 +45,7 @@ def push(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest):
     limits = getattr(request, "param", PushLimits())
     source = HttpPushSource("127.0.0.1", 0, create_record_format(contract).checker, limits)
     with RunningFeed(create_feed(broker, contract, source, tmp_path / "push")) as running:
-        wait_until(lambda: source.is_serving or running.error is not None, 30, "the source to serve")
+        wait_until(lambda: source.is_serving or running.error is not None, PATIENCE_S, "the source to serve")
         yield source, contract.topic
 
 
@@ -97,7 +98,7 @@ def test_requests_are_refused_without_the_broker_and_accepted_after_its_restart(
     limits = PushLimits(max_pending_bytes=20_000, answer_timeout_s=120)
     source = HttpPushSource("127.0.0.1", 0, create_record_format(contract).checker, limits)
     with RunningFeed(create_feed(own_broker, contract, source, tmp_path / "push")):
-        wait_until(lambda: source.is_serving, 30, "the source to serve")
+        wait_until(lambda: source.is_serving, PATIENCE_S, "the source to serve")
         assert PushClient(source).post(VALID_RECORD % (0, 0))[0] == 200
         own_broker.kill()
         body = b"\n".join(VALID_RECORD % (n, 1) for n in range(1, 200))
@@ -106,7 +107,7 @@ def test_requests_are_refused_without_the_broker_and_accepted_after_its_restart(
             target=lambda: answers.append(PushClient(source).post(body, "application/x-ndjson")[0])
         )
         sender.start()
-        wait_until(lambda: source.pending_bytes >= len(body), 30, "the request to wait")
+        wait_until(lambda: source.pending_bytes >= len(body), PATIENCE_S, "the request to wait")
         assert PushClient(source).post(body, "application/x-ndjson")[0] == 429
         own_broker.start()
         sender.join(120)

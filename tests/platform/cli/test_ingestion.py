@@ -10,6 +10,7 @@ import pytest
 from tests.ingestion.registry_server import run_registry_server
 from tests.ingestion.topic_reading import read_topic
 from tests.installed_kinds import write_modules
+from tests.patience import PATIENCE_S
 
 from penstock.core.waiting import wait_until
 from penstock.infra.local_broker import LocalBroker
@@ -272,7 +273,7 @@ def test_ctrl_c_waits_for_records_in_flight(run_on_broker, home: Path):
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         wait_until(
             lambda: ledger.exists() and read_ledger_state(ledger).acknowledged_until > 50,
-            60,
+            PATIENCE_S,
             "the feed to send",
         )
         process.send_signal(signal.SIGINT)

@@ -7,6 +7,7 @@ from http.client import HTTPResponse
 from typing import Any
 
 import pytest
+from tests.patience import PATIENCE_S
 from tests.platform.console.conftest import NOW_MS, record_batch, start_stream
 
 from penstock.core.http.server import HttpServer
@@ -45,7 +46,7 @@ def open_events(server: HttpServer, path: str) -> HTTPResponse:
     request = urllib.request.Request(
         f"http://127.0.0.1:{server.port}{path}", headers={"Accept": "text/event-stream"}
     )
-    answer: HTTPResponse = urllib.request.urlopen(request, timeout=30)
+    answer: HTTPResponse = urllib.request.urlopen(request, timeout=PATIENCE_S)
     return answer
 
 

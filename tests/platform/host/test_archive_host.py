@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Producer
 from dagster import AssetKey, DagsterInstance, Definitions, build_sensor_context
 from deltalake import DeltaTable
+from tests.patience import PATIENCE_S
 
 from penstock.core.clock import now_ms
 from penstock.core.kafka_client import BrokerAccess
@@ -96,7 +97,9 @@ def test_a_host_runs_an_archive_while_it_is_requested(own_broker: LocalBroker, t
     store = open_control_store(f"sqlite:///{tmp_path}/control.db")
     with run_host(create_host(store, broker, tmp_path)):
         wait_for_state(store, request_state(store, STREAM, STREAM_COMMANDS["start"], list_stream_names()), 60)
-        wait_until(lambda: list_archived_ends(store) == [250, 250], 60, "the archive to have everything")
+        wait_until(
+            lambda: list_archived_ends(store) == [250, 250], PATIENCE_S, "the archive to have everything"
+        )
         wait_for_state(store, request_state(store, STREAM, STREAM_COMMANDS["drain"], list_stream_names()), 60)
     assert store.read_health(STREAM).state == "drained"
     defs = build_definitions(store, tmp_path)

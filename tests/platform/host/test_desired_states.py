@@ -2,6 +2,7 @@
 
 import threading
 
+from tests.patience import PATIENCE_S
 from tests.platform.host.host_harness import HARNESS_PLACE, STREAM, HostHarness, hide_line
 
 from penstock.core.waiting import wait_until
@@ -75,25 +76,31 @@ def test_a_slow_stream_does_not_block_others(harness: HostHarness) -> None:
     slow = threading.Event()
     harness.request("start")
     wait_until(
-        harness.after_reconcile(lambda: harness.read_state(STREAM) == "running"), 30, "the slow one to run"
+        harness.after_reconcile(lambda: harness.read_state(STREAM) == "running"),
+        PATIENCE_S,
+        "the slow one to run",
     )
     harness.streams[0].on_drain = lambda: assert_in_time(slow)
     harness.request("drain")
-    wait_until(lambda: harness.calls == ["start", "drain"], 30, "the drain to start")
+    wait_until(lambda: harness.calls == ["start", "drain"], PATIENCE_S, "the drain to start")
     harness.store.set_desired_state("other", DesiredRunState.RUNNING, 0)
     wait_until(
-        harness.after_reconcile(lambda: harness.read_state("other") == "running"), 30, "the other to run"
+        harness.after_reconcile(lambda: harness.read_state("other") == "running"),
+        PATIENCE_S,
+        "the other to run",
     )
     harness.streams[1].running_failure = OSError("gone")
     wait_until(
         harness.after_reconcile(lambda: harness.read_state("other") == "retrying"),
-        30,
+        PATIENCE_S,
         "its failure to be observed",
     )
     assert (harness.state(), harness.calls) == ("running", ["start", "drain", "start", "drain"])
     slow.set()
     wait_until(
-        harness.after_reconcile(lambda: harness.state() == "drained"), 30, "the slow one to be drained"
+        harness.after_reconcile(lambda: harness.state() == "drained"),
+        PATIENCE_S,
+        "the slow one to be drained",
     )
 
 

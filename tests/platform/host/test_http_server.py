@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
+from tests.patience import PATIENCE_S
 
 from penstock.core.errors import SecretError, ServerAccessError
 from penstock.core.http.bearer_token import BearerToken
@@ -41,7 +42,7 @@ def failing_port() -> Iterator[int]:
 
 
 def get(port: int, path: str) -> tuple[int, Any]:
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)) as connection:
         connection.request("GET", path)
         response = connection.getresponse()
         return response.status, response.read()
@@ -159,7 +160,9 @@ def test_metrics_are_served_over_https_with_a_certificate(tmp_path: Path) -> Non
     context = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
     with (
         serve_http(HostSettings(metrics_port=0, **files), CollectorRegistry(), dict) as port,  # type: ignore[arg-type]
-        closing(http.client.HTTPSConnection("localhost", port, timeout=10, context=context)) as connection,
+        closing(
+            http.client.HTTPSConnection("localhost", port, timeout=PATIENCE_S, context=context)
+        ) as connection,
     ):
         connection.request("GET", "/metrics")
         assert connection.getresponse().status == 200

@@ -10,6 +10,7 @@ from urllib.error import HTTPError
 import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
+from tests.patience import PATIENCE_S
 
 from penstock.engine.host.control import (
     BatchRecord,
@@ -54,7 +55,7 @@ def build_batch(number: int) -> BatchRecord:
 
 def scrape(port: int) -> dict[tuple[str, str], float]:
     """Return every sample by its name and its labels except the stream."""
-    text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5).read().decode()
+    text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE_S).read().decode()
     samples = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
@@ -92,7 +93,7 @@ def test_the_host_is_healthy_until_a_stream_fails(
     control.report_health(StreamHealth("t", StreamState.DRAINED, "", 0))
     with serve_http(HostSettings(metrics_port=0), registry, lambda: control.stream_health) as port:
         address = f"http://127.0.0.1:{port}/health"
-        assert json.load(urllib.request.urlopen(address, timeout=5))["healthy"] is True
+        assert json.load(urllib.request.urlopen(address, timeout=PATIENCE_S))["healthy"] is True
         control.report_health(StreamHealth("t", StreamState.RETRYING, "no such field", 1))
         with pytest.raises(HTTPError) as refused:
             urllib.request.urlopen(address, timeout=5)

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from prometheus_client import CollectorRegistry
 from tests.browser import launch_chromium
+from tests.patience import PATIENCE_S
 from tests.quality.expectations.test_table_checks import FAILED, MINUTE, NOON, build_result
 
 from penstock.engine.host_settings import HostSettings
@@ -80,7 +81,7 @@ def send_request(folder: Path) -> Iterator[HttpRequest]:
     with serve_http(HostSettings(metrics_port=0), CollectorRegistry(), dict, folder) as port:
 
         def send(path: str, host: str = "127.0.0.1", method: str = "GET") -> tuple[int, str]:
-            connection = HTTPConnection("127.0.0.1", port, timeout=5)
+            connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
             connection.request(method, path, headers={"Host": f"{host}:{port}"})
             response = connection.getresponse()
             content = response.read().decode()

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.patience import PATIENCE_S
 from tests.platform.host.host_harness import STREAM, HostHarness, build_outcome, list_reported_batches
 
 from penstock.core.waiting import wait_until
@@ -64,7 +65,7 @@ def test_batches_without_a_store_are_reported_later_in_order(harness: HostHarnes
     stream.report_outcome(build_outcome(4))
     wait_until(
         lambda: list_reported_batches(harness.store) == [0, 1, 2, 3, 4],
-        30,
+        PATIENCE_S,
         "all batches to be reported in order",
     )
 
@@ -77,7 +78,9 @@ def test_the_next_host_reports_what_the_last_one_could_not(harness: HostHarness)
     harness.streams[0].report_outcome(build_outcome(6))
     harness.request("drain")
     wait_until(
-        lambda: list_reported_batches(harness.store) == [2, 3, 4, 5, 6], 30, "all batches to be reported"
+        lambda: list_reported_batches(harness.store) == [2, 3, 4, 5, 6],
+        PATIENCE_S,
+        "all batches to be reported",
     )
 
 
@@ -88,5 +91,7 @@ def test_a_batch_that_the_store_rejects_does_not_block_the_next_ones(
     harness.streams[0].report_outcome(replace(build_outcome(0), panes={"of no timing": 1}))
     harness.streams[0].report_outcome(build_outcome(1))
     harness.request("drain")
-    wait_until(lambda: list_reported_batches(harness.store) == [1], 30, "the next batch to be reported")
+    wait_until(
+        lambda: list_reported_batches(harness.store) == [1], PATIENCE_S, "the next batch to be reported"
+    )
     assert "Batch rejected by control store; its tables have it" in caplog.messages

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 from sqlalchemy.exc import OperationalError
+from tests.patience import PATIENCE_S
 from tests.pipelines.engine.batch.stream_bench import Bench
 from tests.pipelines.engine.batch.test_write_fence import BATCHES, PLAN, TABLES, run_undisturbed
 from tests.platform.conftest import Postgres
@@ -95,7 +96,7 @@ def run_host(bench: Bench, store: ControlStore, clock: Callable[[], int] = now_m
     thread = threading.Thread(target=host.run, args=(stop,))
     thread.start()
     try:
-        wait_until(lambda: read_state(store) == "running", 60, "the stream to run")
+        wait_until(lambda: read_state(store) == "running", PATIENCE_S, "the stream to run")
         yield streams[-1]
     finally:
         stop.set()
@@ -122,7 +123,7 @@ def open_requested_store(address: str, **options: float) -> Iterator[ControlStor
     store.set_desired_state(STREAM, DesiredRunState.RUNNING, 0)
     yield store
     pool = cast("QueuePool", store.engine.pool)
-    wait_until(lambda: pool.checkedout() == 0, 60, "the store to be unused")
+    wait_until(lambda: pool.checkedout() == 0, PATIENCE_S, "the store to be unused")
     store.close()
 
 
@@ -139,7 +140,9 @@ def run_host_with_first_batch(
 
 def wait_until_reported(store: ControlStore, *batches: int) -> None:
     """Wait until the store has exactly these batches, in this order."""
-    wait_until(lambda: list_reported_batches(store) == list(batches), 60, f"batches {batches} to be reported")
+    wait_until(
+        lambda: list_reported_batches(store) == list(batches), PATIENCE_S, f"batches {batches} to be reported"
+    )
 
 
 def read_state(store: ControlStore) -> str:
@@ -196,7 +199,9 @@ def test_a_host_is_fenced_when_its_store_hangs_past_the_lease(
         assert not stream.fence.is_held()
         with pytest.raises(WriterFencedError):
             bench.feed(stream.engine, BATCHES[1])
-    wait_until(lambda: read_state(hanging_store) == "stopped", 60, "the store to have the final state")
+    wait_until(
+        lambda: read_state(hanging_store) == "stopped", PATIENCE_S, "the store to have the final state"
+    )
     assert list_reported_batches(hanging_store) == [0]
 
 

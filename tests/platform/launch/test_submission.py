@@ -4,6 +4,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.patience import PATIENCE_S
 
 from penstock.infra.local.spark_cluster import find_spark_home
 from penstock.infra.readiness import READY_FILE_VARIABLE
@@ -147,7 +148,7 @@ def test_a_host_ends_when_its_run_token_is_removed(tmp_path: Path) -> None:
             assert token.exists(), "the token of a living launcher remains"
         assert not other_token.exists()
         assert not ended.is_set()
-    assert ended.wait(10)
+    assert ended.wait(PATIENCE_S)
 
 
 def test_a_stale_run_token_is_removed_by_the_next_launcher(tmp_path: Path) -> None:

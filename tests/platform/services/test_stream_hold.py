@@ -10,6 +10,7 @@ from pathlib import Path
 from queue import Queue
 
 import pytest
+from tests.patience import PATIENCE_S
 
 from penstock.core.clock import now_ms
 from penstock.core.waiting import wait_until
@@ -148,7 +149,7 @@ def test_a_short_outage_of_the_store_does_not_lose_the_lease(
 
     monkeypatch.setattr(store, "renew_lease", fail_first_renewal)
     with hold_stream(store, home / "streams", STREAM, "an upgrade", lambda _: None):
-        wait_until(lambda: tries.qsize() >= 3, 30, "the lease to be renewed")
+        wait_until(lambda: tries.qsize() >= 3, PATIENCE_S, "the lease to be renewed")
         assert store.read_lease(STREAM).expires_at_ms > now_ms() + 3_000_000
 
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import psutil
+from tests.patience import PATIENCE_S
 
 from penstock.core.waiting import wait_until
 from penstock.infra.ports import LOCALHOST, accepts_connections, find_free_ports
@@ -29,8 +30,8 @@ def test_the_code_server_ends_with_its_code_process(tmp_path: Path) -> None:
             stderr=log,
         )
     try:
-        wait_until(lambda: accepts_connections(LOCALHOST, port, 0.2), 60, "the code server to answer")
-        wait_until(lambda: find_code_processes(server), 60, "the code to be loaded")
+        wait_until(lambda: accepts_connections(LOCALHOST, port, 0.2), PATIENCE_S, "the code server to answer")
+        wait_until(lambda: find_code_processes(server), PATIENCE_S, "the code to be loaded")
         find_code_processes(server)[0].send_signal(signal.SIGKILL)
         assert server.wait(60) == 1
     finally:

@@ -9,6 +9,7 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient
 from tests.infra.environments.environment_copies import copy_environments
 from tests.infra.environments.secret_search import find_files_with_values
+from tests.patience import PATIENCE_S
 from tests.platform.whole.scratch_stack import ScratchStack
 
 from penstock.infra.environments import EnvironmentCatalog, EnvironmentOutputs
@@ -66,7 +67,7 @@ class AppliedStack(ScratchStack):
 
     def leader(self, topic: str, partition: int = 0) -> int:
         """Return the broker that leads a partition."""
-        topics = AdminClient({**self.client, "log_level": "0"}).list_topics(topic, timeout=30).topics
+        topics = AdminClient({**self.client, "log_level": "0"}).list_topics(topic, timeout=PATIENCE_S).topics
         return int(topics[topic].partitions[partition].leader)
 
     def environment_pids(self) -> dict[str, int]:

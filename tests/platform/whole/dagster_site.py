@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from tests.patience import PATIENCE_S
+
 from penstock.core.waiting import wait_until
 from penstock.infra.ports import accepts_connections, find_free_ports
 
@@ -62,7 +64,9 @@ class DagsterSite:
         self, path: str, headers: Mapping[str, str], body: bytes | None = None, method: str | None = None
     ) -> Answer:
         """Send a request to the webserver, past nginx."""
-        with closing(http.client.HTTPConnection("127.0.0.1", self.operators, timeout=30)) as connection:
+        with closing(
+            http.client.HTTPConnection("127.0.0.1", self.operators, timeout=PATIENCE_S)
+        ) as connection:
             return _send(connection, path, headers, body, method)
 
     def ask_nginx(
@@ -78,7 +82,7 @@ class DagsterSite:
         log_in = {"Authorization": f"Basic {credentials}"} if user else {}
         context = ssl._create_unverified_context()
         with closing(
-            http.client.HTTPSConnection("127.0.0.1", self.front, timeout=30, context=context)
+            http.client.HTTPSConnection("127.0.0.1", self.front, timeout=PATIENCE_S, context=context)
         ) as connection:
             return _send(connection, path, {**log_in, **(headers or {})}, body, None)
 
@@ -138,13 +142,15 @@ def run_dagster_site(nginx: str) -> Iterator[DagsterSite]:
                 )
             )
             wait_until(
-                partial(accepts_connections, "127.0.0.1", port), 60, f"{command[0]} on {port} to answer"
+                partial(accepts_connections, "127.0.0.1", port),
+                PATIENCE_S,
+                f"{command[0]} on {port} to answer",
             )
         yield DagsterSite(front, operators, folder)
     finally:
         for process in reversed(processes):
             process.terminate()
-            process.wait(30)
+            process.wait(PATIENCE_S)
         shutil.rmtree(folder)
 
 

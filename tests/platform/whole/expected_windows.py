@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import duckdb
 import pyarrow as pa
+from tests.patience import PATIENCE_S
 from tests.platform.whole.scratch_stack import ScratchStack
 
 Windows = dict[tuple[str, int], tuple[int, float | None]]
 """By device and window start (ms): the number of readings and their mean temperature."""
 
-SETTLE_TIMEOUT_S = 60.0
 
 SQL = """
     SELECT device, minute, count(*) AS readings, avg(temperature) AS temperature FROM records GROUP BY ALL
@@ -70,7 +70,7 @@ def find_differences(expected: Windows, found: Windows) -> list[Difference]:
 def wait_for_windows(stack: ScratchStack) -> Windows:
     """Wait until the table has the windows of all records of the topic, and return them."""
     expected = compute_windows(stack.values())
-    deadline = time.monotonic() + SETTLE_TIMEOUT_S
+    deadline = time.monotonic() + PATIENCE_S
     while found := find_differences(expected, read_windows(stack.table("latest", "sensor_minute"))):
         assert time.monotonic() < deadline, f"{len(found)} of {len(expected)} windows differ: {found[:5]}"
         time.sleep(0.5)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect, sync_playwright
 from tests.browser import CHROMIUM_ARGUMENTS
+from tests.patience import PATIENCE_S
 from tests.platform.whole.scratch_stack import ScratchStack, poll_until
 
 JARS = Path(__file__).resolve().parents[3] / ".penstock" / "jars"
@@ -37,7 +38,7 @@ def main(target: Path) -> None:
         stack = ScratchStack(Path(scratch), JARS)
         try:
             stack.up()
-            poll_until(lambda: stack.batch() > 20, 120, "twenty batches")
+            poll_until(lambda: stack.batch() > 20, PATIENCE_S, "twenty batches")
             take_picture(stack, target)
         finally:
             stack.down()

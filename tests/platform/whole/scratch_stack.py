@@ -17,6 +17,7 @@ from uuid import uuid4
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 from deltalake import DeltaTable
+from tests.patience import PATIENCE_S
 
 import penstock.pipelines
 from penstock.infra.errors import ProcessManagerError
@@ -25,8 +26,6 @@ from penstock.infra.processes import ProcessManager
 from penstock.platform.control import open_control_store
 
 PENSTOCK = str(Path(sys.executable).with_name("penstock"))
-UP_TIMEOUT_S = 240.0
-KAFKA_TIMEOUT_S = 60.0
 CODE = Path(penstock.pipelines.__file__).parents[1]
 
 Result = TypeVar("Result")
@@ -106,7 +105,7 @@ class ScratchStack:
         """The URL of the web console."""
         return f"http://127.0.0.1:{self.ports['CONSOLE__PORT']}"
 
-    def run(self, *arguments: str, seconds: float = 60.0) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, seconds: float = PATIENCE_S) -> subprocess.CompletedProcess[str]:
         """Run the penstock command; return its output and exit code."""
         return subprocess.run(
             [PENSTOCK, *arguments],
@@ -117,7 +116,7 @@ class ScratchStack:
             check=False,
         )
 
-    def run_checked(self, *arguments: str, seconds: float = 60.0) -> str:
+    def run_checked(self, *arguments: str, seconds: float = PATIENCE_S) -> str:
         """Run the penstock command and return its output; fail with both outputs if it fails."""
         result = self.run(*arguments, seconds=seconds)
         assert result.returncode == 0, (
@@ -127,7 +126,7 @@ class ScratchStack:
 
     def up(self) -> None:
         """Start everything."""
-        self.run_checked("up", seconds=UP_TIMEOUT_S)
+        self.run_checked("up", seconds=PATIENCE_S)
 
     def down(self) -> None:
         """Stop everything."""
@@ -188,7 +187,7 @@ class ScratchStack:
         """Return the state of a stream in `penstock status`."""
         return next((str(one["state"]) for one in self.status()["streams"] if one["stream"] == stream), "")
 
-    def launch(self, job: str, seconds: float = 120.0, **config: object) -> None:
+    def launch(self, job: str, seconds: float = PATIENCE_S, **config: object) -> None:
         """Launch a job as in the README, and wait until its run succeeds."""
         home, run = str(self.home / "dagster"), str(uuid4())
         options = [
@@ -206,7 +205,7 @@ class ScratchStack:
             env={**self.environment, "DAGSTER_HOME": home},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE_S,
             check=False,
         )
         assert result.returncode == 0, result.stderr
@@ -231,7 +230,7 @@ class ScratchStack:
         http_request = urllib.request.Request(
             f"{self.ui}/graphql", started_at, {"Content-Type": "application/json"}
         )
-        with urllib.request.urlopen(http_request, timeout=30) as answer:
+        with urllib.request.urlopen(http_request, timeout=PATIENCE_S) as answer:
             return json.load(answer)["data"]
 
     @contextmanager
@@ -258,12 +257,12 @@ class ScratchStack:
 
 
 def _read_to_the_end(consumer: Consumer, topic: str) -> list[tuple[int, int, bytes, bytes]]:
-    partitions = consumer.list_topics(topic, timeout=KAFKA_TIMEOUT_S).topics[topic].partitions
+    partitions = consumer.list_topics(topic, timeout=PATIENCE_S).topics[topic].partitions
     consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
     messages, open_partitions = [], set(partitions)
     while open_partitions:
-        message = consumer.poll(KAFKA_TIMEOUT_S)
-        assert message is not None, f"{topic} did not answer for {KAFKA_TIMEOUT_S:g} s"
+        message = consumer.poll(PATIENCE_S)
+        assert message is not None, f"{topic} did not answer for {PATIENCE_S:g} s"
         if error := message.error():
             assert error.code() == KafkaError._PARTITION_EOF, error
             open_partitions.discard(message.partition())

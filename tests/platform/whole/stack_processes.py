@@ -6,13 +6,13 @@ from pathlib import Path
 
 import psutil
 from dagster import DagsterInstance
+from tests.patience import PATIENCE_S
 from tests.platform.whole.expected_windows import wait_for_windows
 from tests.platform.whole.scratch_stack import ScratchStack, poll_until
 
 from penstock.ingestion.ledger import read_addresses
 from penstock.platform.definitions.asset_keys import stream_key
 
-BACK_SECONDS = 180.0
 STREAM = "sensor_minute"
 
 
@@ -67,7 +67,7 @@ def _label(child: psutil.Process, parent: str) -> str:
 
 def check_exactness(stack: ScratchStack) -> ComparedCounts:
     """Compare the table with the topic, the topic with acknowledgements, and Dagster with the batches."""
-    poll_until(stack.ready, BACK_SECONDS, "everything to be back")
+    poll_until(stack.ready, PATIENCE_S, "everything to be back")
     with stack.without_feed():
         windows, records = check_counted_once(stack)
         return ComparedCounts(windows, records, check_reported_once(stack))
@@ -90,7 +90,9 @@ def check_reported_once(stack: ScratchStack) -> int:
     """Wait until Dagster has the newest batch; each batch must be reported once, in order."""
     newest = stack.batch(STREAM)
     with DagsterInstance.from_config(str(stack.home / "dagster")) as instance:
-        poll_until(lambda: newest_reported_batch(instance) >= newest, 90, f"Dagster to know batch {newest}")
+        poll_until(
+            lambda: newest_reported_batch(instance) >= newest, PATIENCE_S, f"Dagster to know batch {newest}"
+        )
         reported = list_reported_batches(instance)
     assert [first for first, _ in reported] == [0, *(last + 1 for _, last in reported[:-1])], reported
     return len(reported)

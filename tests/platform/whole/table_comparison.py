@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 
 import duckdb
 import pyarrow as pa
-from tests.platform.whole.expected_windows import SETTLE_TIMEOUT_S, Windows, compute_windows, find_differences
+from tests.patience import PATIENCE_S
+from tests.platform.whole.expected_windows import Windows, compute_windows, find_differences
 from tests.platform.whole.scratch_stack import ScratchStack
 
 STREAM = "sensor_minute"
@@ -38,7 +39,7 @@ def wait_for_balance(stack: ScratchStack) -> None:
     records = stack.records("sensors")
     windows = compute_windows(value for _, _, _, value in records)
     sizes = Counter(partition for partition, _, _, _ in records)
-    deadline = time.monotonic() + SETTLE_TIMEOUT_S
+    deadline = time.monotonic() + PATIENCE_S
     while errors := [
         *find_pane_errors(stack.table("panes", STREAM), windows),
         *find_ledger_errors(stack.table("ledger", STREAM), sizes),
@@ -50,7 +51,7 @@ def wait_for_balance(stack: ScratchStack) -> None:
 def wait_for_archive(stack: ScratchStack) -> None:
     """Wait until the archive has every record of the topic once."""
     expected = stack.records("sensors")
-    deadline = time.monotonic() + SETTLE_TIMEOUT_S
+    deadline = time.monotonic() + PATIENCE_S
     while (archived := read_archive(stack.table("raw", "sensors"))) != expected:
         assert time.monotonic() < deadline, (
             f"{len(archived)} of {len(expected)} records are archived, or they differ"

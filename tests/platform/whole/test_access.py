@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tests.patience import PATIENCE_S
 from tests.platform.whole.dagster_site import WEB_SOCKET, DagsterSite, run_dagster_site
 
 from penstock.core.waiting import wait_until
@@ -120,7 +121,9 @@ def test_the_log_says_who_did_what(site: DagsterSite) -> None:
     def find_actions() -> list[dict[str, object]]:
         return [action for action in site.read_actions() if action["operation"] == "WhoDidIt"]
 
-    wait_until(lambda: bool(find_actions()), 30, "nginx to log the request, which it does after the response")
+    wait_until(
+        lambda: bool(find_actions()), PATIENCE_S, "nginx to log the request, which it does after the response"
+    )
     (action,) = find_actions()
     assert action.pop("at")
     assert action == {

@@ -13,6 +13,7 @@ import psutil
 import pytest
 from sqlalchemy import create_engine
 from tests.infra.environments.environment_copies import PORT_COUNT, find_first_port
+from tests.patience import PATIENCE_S
 from tests.platform.conftest import SERVERS
 from tests.platform.whole.applied_stack import ENVIRONMENT, AppliedStack
 from tests.platform.whole.database_search import find_tables_with_values
@@ -21,7 +22,7 @@ from tests.platform.whole.stack_processes import check_counted_once
 
 from penstock.infra.ports import LOCALHOST, accepts_connections
 
-pytestmark = [pytest.mark.whole, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.whole
 
 APPLY_SECONDS = 200.0
 
@@ -72,7 +73,7 @@ def test_the_platform_runs_on_the_applied_environment(stack: AppliedStack) -> No
     assert "kafka.security.secrets.host" in output
     stack.up()
     assert "broker" not in stack.pids(), "a local broker runs beside the environment's"
-    poll_until(lambda: stack.batch() > 3, 120, "some batches")
+    poll_until(lambda: stack.batch() > 3, PATIENCE_S, "some batches")
     assert stack.run("doctor").returncode == 0
     assert "SASL_SSL" in stack.run("doctor").stdout
 
@@ -80,14 +81,14 @@ def test_the_platform_runs_on_the_applied_environment(stack: AppliedStack) -> No
 def test_topics_have_three_replicas_and_the_declared_partitions(stack: AppliedStack) -> None:
     from confluent_kafka.admin import AdminClient
 
-    topics = AdminClient({**stack.client, "log_level": "0"}).list_topics(timeout=30).topics
+    topics = AdminClient({**stack.client, "log_level": "0"}).list_topics(timeout=PATIENCE_S).topics
     replica_counts = {len(part.replicas) for part in topics["sensors"].partitions.values()}
     assert replica_counts == {3}
     assert len(topics["sensors"].partitions) == 12
 
 
 def test_both_workers_have_an_executor(stack: AppliedStack) -> None:
-    poll_until(lambda: len(find_executors(stack)) == 2, 60, "an executor on each worker")
+    poll_until(lambda: len(find_executors(stack)) == 2, PATIENCE_S, "an executor on each worker")
 
 
 def test_control_store_and_dagster_share_a_postgresql_database(
@@ -97,7 +98,7 @@ def test_control_store_and_dagster_share_a_postgresql_database(
         pytest.skip("PostgreSQL's programs are not installed: apt-get install postgresql")
     stack.launch("stream_restart", stream="sensor_minute")
     batch = stack.batch()
-    poll_until(lambda: stack.batch() > batch, 60, "batches after Dagster's job")
+    poll_until(lambda: stack.batch() > batch, PATIENCE_S, "batches after Dagster's job")
     engine = create_engine(database.replace("postgresql:", "postgresql+psycopg:"))
     with engine.connect() as connection:
         batch_count = connection.exec_driver_sql("SELECT count(*) FROM penstock.batches").scalar()
@@ -112,15 +113,15 @@ def test_control_store_and_dagster_share_a_postgresql_database(
 def test_a_replay_runs_on_the_cluster_beside_the_stream(stack: AppliedStack) -> None:
     stack.run_checked("stream", "replay", "sensor_minute", "--beside", "--name", "beside", seconds=300)
     assert stack.state() == "running"
-    poll_until(lambda: len(find_executors(stack)) == 2, 30, "its executors to be released")
+    poll_until(lambda: len(find_executors(stack)) == 2, PATIENCE_S, "its executors to be released")
 
 
 @pytest.mark.parametrize("victim", ["host", "executor"])
 def test_a_killed_stream_on_the_cluster_resumes(stack: AppliedStack, victim: str) -> None:
     batch = stack.batch()
     os.kill(stack.pids()["host"] if victim == "host" else find_executors(stack)[0].pid, signal.SIGKILL)
-    poll_until(lambda: stack.batch() > batch + 3, 120, f"batches after the {victim} was killed")
-    poll_until(lambda: len(find_executors(stack)) == 2, 60, "an executor on each worker")
+    poll_until(lambda: stack.batch() > batch + 3, PATIENCE_S, f"batches after the {victim} was killed")
+    poll_until(lambda: len(find_executors(stack)) == 2, PATIENCE_S, "an executor on each worker")
 
 
 def test_a_killed_leader_is_repaired_while_the_stream_runs(stack: AppliedStack) -> None:
@@ -128,7 +129,7 @@ def test_a_killed_leader_is_repaired_while_the_stream_runs(stack: AppliedStack) 
     before = stack.environment_pids()
     os.kill(before[f"broker-{killed}"], signal.SIGKILL)
     batch = stack.batch()
-    poll_until(lambda: stack.batch() > batch + 2, 90, "batches without that broker")
+    poll_until(lambda: stack.batch() > batch + 2, PATIENCE_S, "batches without that broker")
     drift = stack.run("env", "drift", ENVIRONMENT)
     assert drift.returncode == 1
     assert f'broker["{killed}"].terraform_data.running' in drift.stdout

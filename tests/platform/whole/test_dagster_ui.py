@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser import launch_chromium
+from tests.patience import PATIENCE_S
 from tests.platform.whole.scratch_stack import ScratchStack, poll_until
 
 pytestmark = pytest.mark.whole
@@ -60,7 +61,9 @@ def test_a_materialization_shows_the_figures_of_its_batches(running: ScratchStac
 
 def test_a_check_that_never_ran_is_a_warning_in_the_graph(running: ScratchStack, page: Page) -> None:
     """It was a green tick beside `0 / 4 Passed`."""
-    poll_until(lambda: running.materialized("panes", "sensor_minute"), 120, "the table to be materialized")
+    poll_until(
+        lambda: running.materialized("panes", "sensor_minute"), PATIENCE_S, "the table to be materialized"
+    )
     page.goto(f"{running.ui}/assets/panes/sensor_minute?view=checks")
     expect(page.get_by_text("not checked yet: ", exact=False).first).to_be_visible(timeout=120_000)
 
@@ -75,7 +78,9 @@ def test_a_check_result_stays_visible_after_a_materialization(running: ScratchSt
     running.launch("measure_tables")
     before = running.materialized("latest", "sensor_minute")
     poll_until(
-        lambda: running.materialized("latest", "sensor_minute") > before, 120, "the table to be materialized"
+        lambda: running.materialized("latest", "sensor_minute") > before,
+        PATIENCE_S,
+        "the table to be materialized",
     )
     page.goto(f"{running.ui}/assets/latest/sensor_minute?view=checks&checkDetail=no_sudden_change")
     expect(page.get_by_text("Evaluation result", exact=True)).to_be_visible()
@@ -100,4 +105,4 @@ def test_a_stream_is_started_from_the_launchpad(running: ScratchStack, page: Pag
     page.get_by_role("button", name="Launch Run").click()
     page.wait_for_url("**/runs/**")
     expect(page.get_by_text("Success", exact=True).first).to_be_visible(timeout=60_000)
-    poll_until(lambda: running.batch() > batch, 60, "a batch of the stream that was started")
+    poll_until(lambda: running.batch() > batch, PATIENCE_S, "a batch of the stream that was started")

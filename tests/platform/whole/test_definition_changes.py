@@ -13,8 +13,9 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from tests.patience import PATIENCE_S
 from tests.platform.whole.changing_pipeline import FIRST_DEVICES, NAME, write_pipeline
-from tests.platform.whole.expected_windows import SETTLE_TIMEOUT_S, parse_readings, wait_for_windows
+from tests.platform.whole.expected_windows import parse_readings, wait_for_windows
 from tests.platform.whole.failing_pipelines import BUGGY, write_failing_pipelines
 from tests.platform.whole.scratch_stack import ScratchStack, poll_until
 
@@ -24,7 +25,7 @@ from penstock.engine.host.control import DesiredRunState
 from penstock.engine.tables.batch_table import claim_existing_tables
 from penstock.platform.control import open_control_store
 
-pytestmark = [pytest.mark.whole, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.whole
 
 
 @pytest.fixture
@@ -38,7 +39,9 @@ def commits_batches(stack: ScratchStack, batches: int = 1) -> bool:
     batch = stack.batch(NAME)
     return bool(
         poll_until(
-            lambda: stack.batch(NAME) >= batch + batches and stack.state(NAME) == "running", 60, "batches"
+            lambda: stack.batch(NAME) >= batch + batches and stack.state(NAME) == "running",
+            PATIENCE_S,
+            "batches",
         )
     )
 
@@ -96,13 +99,13 @@ def test_a_restarted_host_fails_an_invalid_stream_and_runs_the_others(
     (catalog / "_measured.py").write_text("import no_such_module\n", "utf-8")
     batch = running.batch()
     os.kill(running.pids()["host"], signal.SIGKILL)
-    poll_until(lambda: running.state(NAME) == "failed", 120, "the stream to fail")
+    poll_until(lambda: running.state(NAME) == "failed", PATIENCE_S, "the stream to fail")
     (stream_status,) = (entry for entry in running.status()["streams"] if entry["stream"] == NAME)
     assert (
         "_measured.py:1: ModuleNotFoundError: No module named 'no_such_module'"
         in stream_status["health"]["reason"]
     )
-    poll_until(lambda: running.batch() > batch + 3, 60, "batches of another stream")
+    poll_until(lambda: running.batch() > batch + 3, PATIENCE_S, "batches of another stream")
     (catalog / "_measured.py").write_text(original, "utf-8")
     assert commits_batches(running), "the changed file restarts it"
 
@@ -128,7 +131,7 @@ def test_a_second_pipeline_cannot_write_the_table_of_the_first(
     assert refusal in running.run("doctor").stdout
     with closing(open_control_store(running.control_url)) as store:  # an older command line asks for it
         store.set_desired_state("clash", DesiredRunState.RUNNING, 0)
-    poll_until(lambda: running.state("clash") == "failed", 60, "the host to refuse it")
+    poll_until(lambda: running.state("clash") == "failed", PATIENCE_S, "the host to refuse it")
     running.launch("stream_restart", stream=NAME)
     assert commits_batches(running), "the owner goes on"
     assert running.table("latest", NAME).column_names == columns
@@ -163,7 +166,7 @@ def test_a_bug_in_a_function_is_shown_with_its_line_and_traceback(
     running: ScratchStack, catalog: Path
 ) -> None:
     running.run("stream", "start", "buggy", "--wait", "0")
-    poll_until(lambda: running.state("buggy") == "failed", 120, "the stream to fail")
+    poll_until(lambda: running.state("buggy") == "failed", PATIENCE_S, "the stream to fail")
     (stream_status,) = (entry for entry in running.status()["streams"] if entry["stream"] == "buggy")
     reason = stream_status["health"]["reason"]
     line = next(n for n, text in enumerate(BUGGY.splitlines(), start=1) if text.endswith("/ 0"))
@@ -182,7 +185,7 @@ def test_a_bug_in_a_function_is_shown_with_its_line_and_traceback(
 def test_the_table_equals_the_results_of_the_topic(running: ScratchStack) -> None:
     with running.without_feed():
         wait_for_windows(running)
-        deadline = time.monotonic() + SETTLE_TIMEOUT_S
+        deadline = time.monotonic() + PATIENCE_S
         while differences := find_differences(compute_expected(running), read_latest(running)):
             assert time.monotonic() < deadline, f"{len(differences)} rows differ: {differences[:6]}"
             time.sleep(0.5)
@@ -204,7 +207,7 @@ def test_a_stream_without_a_file_is_shown_and_dropped(running: ScratchStack, cat
     assert running.state(NAME) == ""
     actions = json.loads(running.run_checked("actions", "--target", NAME, "--json"))
     assert [action["action"] for action in actions][-2:] == ["stream drop", "stream drop"]
-    poll_until(lambda: running.batch() > batch, 60, "batches of another stream")
+    poll_until(lambda: running.batch() > batch, PATIENCE_S, "batches of another stream")
 
 
 Means = dict[tuple[object, ...], float]

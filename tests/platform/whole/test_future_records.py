@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
+from tests.patience import PATIENCE_S
 from tests.platform.whole.scratch_stack import ScratchStack, poll_until
 
 pytestmark = pytest.mark.whole
@@ -37,7 +38,7 @@ def send(stack: ScratchStack, times: list[int]) -> None:
     producer = Producer({"bootstrap.servers": stack.bootstrap, "acks": "all", "enable.idempotence": True})
     for at in times:
         producer.produce(TOPIC, json.dumps({"device": "a", "at": at}).encode(), partition=0)
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE_S) == 0
 
 
 def count_fates(stack: ScratchStack, stream: str) -> dict[str, int]:
@@ -59,7 +60,7 @@ def test_a_record_a_year_ahead_makes_no_other_record_late(running: ScratchStack)
     stack, streams = running, ("limited", "unlimited")
     admin = AdminClient({"bootstrap.servers": stack.bootstrap})
     for created in admin.create_topics([NewTopic(TOPIC, 1, 1)]).values():
-        created.result(30)
+        created.result(PATIENCE_S)
     write_pipeline(stack, "limited", "")
     write_pipeline(stack, "unlimited", ', max_future_skew="unlimited"')
     stack.run_checked("stream", "start", *streams)
@@ -94,12 +95,12 @@ def test_a_record_a_year_ahead_makes_no_other_record_late(running: ScratchStack)
     plan = stack.run("stream", "plan-upgrade", "unlimited").stdout
     assert "clocks.max_future_skew" in plan
     assert "unlimited" in plan
-    stack.run_checked("stream", "upgrade", "unlimited", "--yes", seconds=120)
+    stack.run_checked("stream", "upgrade", "unlimited", "--yes", seconds=PATIENCE_S)
     send(stack, [start_ms + YEAR_MS, start_ms + 40_000])
     wait_until_read(stack, "unlimited", 83)
     fates = {"read": 83, "accepted": 81, "late": 0, "quarantined": 2}
     assert count_fates(stack, "unlimited") == fates
-    poll_until(lambda: stream_status(stack, "unlimited")["healthy"], 60, "the healed stream")
+    poll_until(lambda: stream_status(stack, "unlimited")["healthy"], PATIENCE_S, "the healed stream")
     stack.run_checked("stream", "drain", *streams)
 
 
@@ -117,4 +118,4 @@ def wait_until_read(stack: ScratchStack, stream: str, records: int) -> None:
     def has_read() -> bool:
         return stack.batch(stream) >= 0 and count_fates(stack, stream)["read"] >= records
 
-    poll_until(has_read, 90, f"{records} records of {stream}")
+    poll_until(has_read, PATIENCE_S, f"{records} records of {stream}")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
+from tests.patience import PATIENCE_S
 from tests.platform.whole.scratch_stack import ScratchStack, poll_until
 
 pytestmark = pytest.mark.whole
@@ -65,7 +66,7 @@ def send_payments(stack: ScratchStack) -> dict[str, str]:
 
         value = encode_payment(number) if kind is None else kind[0]
         producer.produce("cards", value, partition=number % PARTITIONS, on_delivery=record_delivery)
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE_S) == 0
     return invalid
 
 
@@ -74,7 +75,9 @@ def test_each_invalid_record_is_quarantined_by_its_address(running: ScratchStack
     assert len(invalid) == RECORDS // EVERY
     running.run_checked("stream", "start", "card_alerts")
     poll_until(
-        lambda: running.batch("card_alerts") >= 0 and count_read(running) >= RECORDS, 90, "every payment"
+        lambda: running.batch("card_alerts") >= 0 and count_read(running) >= RECORDS,
+        PATIENCE_S,
+        "every payment",
     )
     running.run_checked("stream", "drain", "card_alerts")
     quarantined = json.loads(running.run_checked("quarantine", "list", "cards", "--limit", "1000", "--json"))[

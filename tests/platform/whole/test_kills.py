@@ -7,6 +7,7 @@ import os
 import signal
 
 import pytest
+from tests.patience import PATIENCE_S
 from tests.platform.whole.scratch_stack import ScratchStack, poll_until
 from tests.platform.whole.stack_processes import check_exactness
 
@@ -16,7 +17,6 @@ ROUNDS = (("host", "daemon"), ("broker", "webserver"), ("feed", "code"), ("manag
 """Programs that are killed together: pairs that do not depend on each other."""
 
 
-@pytest.mark.timeout(600)
 def test_after_kills_each_record_is_counted_and_each_batch_reported_once(own_stack: ScratchStack) -> None:
     own_stack.up()
     for victims in ROUNDS:
@@ -24,8 +24,8 @@ def test_after_kills_each_record_is_counted_and_each_batch_reported_once(own_sta
         killed = {victim: pids[victim] for victim in victims}
         for pid in killed.values():
             os.kill(pid, signal.SIGKILL)
-        poll_until(lambda: is_restarted(own_stack, killed), 120, f"{victims} to be back")  # noqa: B023  used before the next
-        poll_until(lambda: own_stack.batch() > batch + 2, 60, f"batches after {victims} were killed")  # noqa: B023
+        poll_until(lambda: is_restarted(own_stack, killed), PATIENCE_S, f"{victims} to be back")  # noqa: B023  used before the next
+        poll_until(lambda: own_stack.batch() > batch + 2, PATIENCE_S, f"batches after {victims} were killed")  # noqa: B023
     counts = check_exactness(own_stack)
     assert counts.windows
     assert counts.materializations

@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.installed_kinds import install_entry_points
+from tests.patience import PATIENCE_S
 from tests.pipelines import outside_kinds
 from tests.platform.whole.scratch_stack import PENSTOCK, ScratchStack, poll_until
 
-pytestmark = [pytest.mark.whole, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.whole
 
 STREAM = "plant_shifts"
 HOUR_MS = 3_600_000
@@ -114,13 +115,13 @@ def test_kinds_from_outside_survive_a_kill_an_audit_and_a_replay(own_stack: Scra
     assert "Shifts of 8 hours 15 minutes that start 6 hours" in own_stack.run_checked("explain", STREAM)
 
     own_stack.run_checked(*ingestion(FIRST_PART))
-    poll_until(lambda: own_stack.batch(STREAM) >= 0, 60, "the first batch")
+    poll_until(lambda: own_stack.batch(STREAM) >= 0, PATIENCE_S, "the first batch")
     with subprocess.Popen([PENSTOCK, *ingestion(RECORDS - FIRST_PART)], env=own_stack.environment) as ingest:
         killed_host, batch = own_stack.pids()["host"], own_stack.batch(STREAM)
-        poll_until(lambda: own_stack.batch(STREAM) > batch, 60, "a batch of the second part")
+        poll_until(lambda: own_stack.batch(STREAM) > batch, PATIENCE_S, "a batch of the second part")
         os.kill(killed_host, signal.SIGKILL)
-        assert ingest.wait(60) == 0
-    poll_until(lambda: own_stack.pids().get("host", killed_host) != killed_host, 60, "another host")
+        assert ingest.wait(PATIENCE_S) == 0
+    poll_until(lambda: own_stack.pids().get("host", killed_host) != killed_host, PATIENCE_S, "another host")
 
     expected = compute_shifts(own_stack.values())
     assert sum(shift.readings for shift in expected.values()) > RECORDS  # a handover is in both shifts
@@ -177,7 +178,7 @@ def compute_shifts(values: list[bytes]) -> Shifts:
 
 def assert_results(stack: ScratchStack, expected: Shifts) -> None:
     """Wait until both sinks hold exactly these shifts."""
-    poll_until(lambda: read_table(stack) == expected, 60, "the latest values")
+    poll_until(lambda: read_table(stack) == expected, PATIENCE_S, "the latest values")
     assert read_sqlite(stack) == expected
 
 

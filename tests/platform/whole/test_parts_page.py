@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from tests.patience import PATIENCE_S
 from tests.platform.parts_page import STACK_LINES, parse_arguments
 from tests.platform.whole.scratch_stack import ScratchStack, poll_until
 
@@ -15,14 +16,16 @@ AUDIT = "penstock audit sensor_minute"
 
 
 def test_every_command_of_the_page_has_output(running: ScratchStack) -> None:
-    poll_until((running.warehouse / "panes" / "sensor_minute" / "_delta_log").exists, 60, "the first panes")
+    poll_until(
+        (running.warehouse / "panes" / "sensor_minute" / "_delta_log").exists, PATIENCE_S, "the first panes"
+    )
     batch = running.batch()
-    poll_until(lambda: running.batch() > batch, 60, "their batch to be in the ledger, too")
+    poll_until(lambda: running.batch() > batch, PATIENCE_S, "their batch to be in the ledger, too")
     outputs = {}
     for line in STACK_LINES:
         if line != AUDIT:
-            poll_until(running.ready, 60, "everything to run")
-            result = running.run(*parse_arguments(line), seconds=120)
+            poll_until(running.ready, PATIENCE_S, "everything to run")
+            result = running.run(*parse_arguments(line), seconds=PATIENCE_S)
             assert result.returncode == (1 if line == DIFFERS else 0), (
                 f"{line}: {result.stderr}{result.stdout}"
             )

@@ -7,6 +7,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from tests.patience import PATIENCE_S
 from tests.platform.whole.expected_windows import read_windows
 from tests.platform.whole.scratch_stack import ScratchStack, poll_until
 
@@ -63,8 +64,10 @@ def add_stream(readme: str, clone: Path, environment: dict[str, str], stack: Scr
     assert "warmest" in run(try_out, clone, environment, 60)
     run(start, clone, environment, 60)
     table_log = stack.warehouse / "latest" / show.split()[-1] / "_delta_log"
-    poll_until(table_log.exists, 60, "the new stream's table")
-    poll_until(lambda: "warmest" in run(show, clone, environment, 60), 60, "the new stream's first rows")
+    poll_until(table_log.exists, PATIENCE_S, "the new stream's table")
+    poll_until(
+        lambda: "warmest" in run(show, clone, environment, 60), PATIENCE_S, "the new stream's first rows"
+    )
 
 
 @pytest.mark.timeout(900)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 from sqlalchemy import select
+from tests.patience import PATIENCE_S
 from tests.platform.whole.scratch_stack import PENSTOCK, ScratchStack, poll_until
 from tests.platform.whole.stack_processes import check_counted_once
 from tests.platform.whole.table_comparison import wait_for_balance
@@ -15,7 +16,7 @@ from penstock.engine.host.control import Lease
 from penstock.platform.control import ControlStore, open_control_store
 from penstock.platform.control.tables import batches
 
-pytestmark = [pytest.mark.whole, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.whole
 
 
 def test_a_second_host_takes_over_and_fences_a_paused_one(
@@ -25,18 +26,22 @@ def test_a_second_host_takes_over_and_fences_a_paused_one(
     first = read_lease(store)
     with second_host(running) as read_log:
         poll_until(
-            lambda: f"Waiting for lease (holder={first.holder})" in read_log(), 90, "the second host to wait"
+            lambda: f"Waiting for lease (holder={first.holder})" in read_log(),
+            PATIENCE_S,
+            "the second host to wait",
         )
         with suspended(running.pids()["host"]):
             second = poll_until(
-                lambda: find_lease_of_another(store, first), 90, "the second host to take over"
+                lambda: find_lease_of_another(store, first), PATIENCE_S, "the second host to take over"
             )
             # The first host now reports what it had committed before it was paused, under its epoch.
-            poll_until(lambda: read_last_epoch(store) >= second.epoch, 60, "a batch of the second host")
+            poll_until(
+                lambda: read_last_epoch(store) >= second.epoch, PATIENCE_S, "a batch of the second host"
+            )
             last_paused_batch = running.batch()
         poll_until(
             lambda: running.batch() > last_paused_batch + 5,
-            60,
+            PATIENCE_S,
             "more batches after the first host was resumed",
         )
         assert min(read_epochs(store, after=last_paused_batch)) >= second.epoch > first.epoch
@@ -44,11 +49,11 @@ def test_a_second_host_takes_over_and_fences_a_paused_one(
         now = read_lease(store)
         assert now.holder == second.holder or now.epoch > second.epoch, read_log()
     returned = poll_until(
-        lambda: find_lease_of_another(store, second), 60, "the first host to take over again"
+        lambda: find_lease_of_another(store, second), PATIENCE_S, "the first host to take over again"
     )
-    poll_until(lambda: read_last_epoch(store) >= returned.epoch, 60, "a batch of the first host")
+    poll_until(lambda: read_last_epoch(store) >= returned.epoch, PATIENCE_S, "a batch of the first host")
     first_returned_batch = running.batch()
-    poll_until(lambda: running.batch() > first_returned_batch, 60, "more batches")
+    poll_until(lambda: running.batch() > first_returned_batch, PATIENCE_S, "more batches")
     assert min(read_epochs(store, after=first_returned_batch)) >= returned.epoch > second.epoch
     store.close()
     with running.without_feed():
@@ -92,7 +97,7 @@ def second_host(stack: ScratchStack) -> Iterator[Callable[[], str]]:
     try:
         yield lambda: log.read_text("utf-8")
         host.terminate()
-        assert host.wait(60) == 0, log.read_text("utf-8")[-3000:]
+        assert host.wait(PATIENCE_S) == 0, log.read_text("utf-8")[-3000:]
     finally:
         host.kill()
         host.wait()

@@ -6,6 +6,7 @@
 import random
 
 import pytest
+from tests.patience import PATIENCE_S
 from tests.platform.whole.random_kills import Disturbance
 from tests.platform.whole.scratch_stack import ScratchStack, poll_until
 from tests.platform.whole.stack_processes import check_exactness
@@ -16,11 +17,10 @@ pytestmark = pytest.mark.whole
 SEED, SECONDS, BETWEEN, LEASE_SECONDS = 7, 45.0, 4.0, 5.0
 
 
-@pytest.mark.timeout(600)
 def test_after_random_kills_and_pauses_every_record_is_in_every_table_once(own_stack: ScratchStack) -> None:
     own_stack.environment["PENSTOCK_HOST__LEASE_TIMEOUT"] = f"{LEASE_SECONDS}s"
     own_stack.up()
-    poll_until(lambda: own_stack.batch("archive-sensors") >= 0, 60, "the archive")
+    poll_until(lambda: own_stack.batch("archive-sensors") >= 0, PATIENCE_S, "the archive")
     disturbance = Disturbance(own_stack, random.Random(SEED), BETWEEN, max_pause_s=2 * LEASE_SECONDS)
     disturbance.run(SECONDS)
     print(f"seed {SEED}: {dict(disturbance.counts)}")

@@ -14,6 +14,7 @@ import duckdb
 import pytest
 from confluent_kafka import Producer
 from deltalake import DeltaTable
+from tests.patience import PATIENCE_S
 from tests.platform.security.declared_listeners import find_undeclared, read_sockets
 from tests.platform.whole.spark_run import CLOCK, STREAM
 
@@ -70,7 +71,7 @@ def send_records(broker: LocalBroker) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap, "enable.idempotence": True})
     for number, value in enumerate(generate_values(seed=7)):
         producer.produce("sensors", value, partition=number % 3)
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE_S) == 0
 
 
 def run_stream(

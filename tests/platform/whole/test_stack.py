@@ -12,6 +12,7 @@ from typing import Any
 
 import psutil
 import pytest
+from tests.patience import PATIENCE_S
 from tests.platform.security.declared_listeners import read_sockets
 from tests.platform.whole.canary_secrets import find_open_files, find_shown_secrets
 from tests.platform.whole.scratch_stack import ScratchStack, poll_until
@@ -49,14 +50,16 @@ def test_a_second_up_changes_nothing(running: ScratchStack) -> None:
 
 def test_status_is_healthy_and_tables_are_shown(running: ScratchStack) -> None:
     # A slow machine may renew a lease late.
-    status = poll_until(lambda: (seen := running.status())["healthy"] and seen, 60, "everything to run")
+    status = poll_until(
+        lambda: (seen := running.status())["healthy"] and seen, PATIENCE_S, "everything to run"
+    )
     assert {program["name"]: program["state"] for program in status["programs"]} == dict.fromkeys(
         ("broker", "code", "webserver", "console", "daemon", "host", "feed"), "running"
     )
     shown = running.run_checked("table", "show", "sensor_minute", "--limit", "3").splitlines()
     assert len(shown) == 4
     assert shown[0].split()[0] == "device"
-    poll_until(lambda: running.batch("archive-sensors") >= 0, 60, "the archive")
+    poll_until(lambda: running.batch("archive-sensors") >= 0, PATIENCE_S, "the archive")
     assert "value" in running.run_checked("table", "show", "sensors", "--kind", "raw", "--limit", "3").split()
 
 
@@ -111,11 +114,11 @@ def test_a_stream_follows_commands_while_records_flow(running: ScratchStack) -> 
     for command in ("start", "stop", "start", "pause"):
         running.run_checked("stream", command, "sensor_minute")
     assert running.state() == "paused"
-    poll_until(running.ready, 60, "a paused stream to be healthy")
+    poll_until(running.ready, PATIENCE_S, "a paused stream to be healthy")
     running.run_checked("stream", "resume", "sensor_minute")
     batch = running.batch()
     running.run_checked("stream", "restart", "sensor_minute")
-    poll_until(lambda: running.batch() > batch, 60, "another batch")
+    poll_until(lambda: running.batch() > batch, PATIENCE_S, "another batch")
 
 
 LATEST_AND_LOG = """
@@ -143,7 +146,6 @@ def test_a_query_sees_each_batch_in_all_tables_and_wait_finds_new_records(runnin
     assert "sensor_minute: aggregated" in arrival
 
 
-@pytest.mark.timeout(600)
 def test_after_every_command_tables_and_ledger_are_exact(running: ScratchStack) -> None:
     """This runs before the replays below, which replace the tables."""
     with running.without_feed():
@@ -158,7 +160,9 @@ def test_a_replay_replaces_the_tables_while_records_flow(running: ScratchStack, 
     output = running.run_checked("stream", "replay", "sensor_minute", "--from", start, seconds=180)
     assert re.search(r"^[\d,]+ records in [\d.]+ s, estimated \d+ \w+ to \d+ \w+ from ", output, re.MULTILINE)
     after = int(output.split("the stream resumes after batch ")[1])
-    poll_until(lambda: running.batch() > after and running.state() == "running", 60, "the stream to resume")
+    poll_until(
+        lambda: running.batch() > after and running.state() == "running", PATIENCE_S, "the stream to resume"
+    )
     assert "no changes" in running.run_checked("stream", "plan-upgrade", "sensor_minute")
 
 
@@ -185,16 +189,23 @@ def test_the_command_of_the_readme_launches_a_job(running: ScratchStack, pytestc
     assert "stream_start" in line
     batch = running.batch()
     launch(running, line.replace("stream_start", "stream_drain"))
-    poll_until(lambda: running.state() == "drained", 60, "the job to drain the stream")
+    poll_until(lambda: running.state() == "drained", PATIENCE_S, "the job to drain the stream")
     launch(running, line)
     poll_until(
-        lambda: running.state() == "running" and running.batch() > batch, 60, "the job to start the stream"
+        lambda: running.state() == "running" and running.batch() > batch,
+        PATIENCE_S,
+        "the job to start the stream",
     )
 
 
 def launch(stack: ScratchStack, line: str) -> None:
     actions = subprocess.run(
-        ["bash", "-c", line], env=stack.environment, capture_output=True, text=True, timeout=60, check=False
+        ["bash", "-c", line],
+        env=stack.environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     assert actions.returncode == 0, actions.stderr
 
@@ -206,7 +217,7 @@ def test_down_stops_everything_and_up_resumes(running: ScratchStack) -> None:
     assert list_stack_commands(running) == []
     batch = running.batch()
     running.up()
-    poll_until(lambda: running.batch() > batch + 5, 60, "more batches")
+    poll_until(lambda: running.batch() > batch + 5, PATIENCE_S, "more batches")
     with running.without_feed():
         check_counted_once(running)
         wait_for_balance(running)
@@ -236,7 +247,7 @@ def test_a_killed_start_is_completed_by_the_next(own_stack: ScratchStack) -> Non
     penstock = str(Path(sys.executable).with_name("penstock"))
     quiet = subprocess.DEVNULL
     starting = subprocess.Popen([penstock, "up"], env=own_stack.environment, stderr=quiet, stdout=quiet)
-    poll_until(lambda: "broker" in own_stack.pids(), 60, "the broker to start")
+    poll_until(lambda: "broker" in own_stack.pids(), PATIENCE_S, "the broker to start")
     starting.kill()
     starting.wait()
     own_stack.up()

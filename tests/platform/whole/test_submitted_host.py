@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
 from deltalake import DeltaTable
+from tests.patience import PATIENCE_S
 from tests.platform.whole.expected_windows import Windows, compute_windows, find_differences, read_windows
 from tests.platform.whole.scratch_stack import PENSTOCK, poll_until
 from tests.platform.whole.table_comparison import find_ledger_errors
@@ -29,7 +30,7 @@ from penstock.infra.local_broker import LocalBroker
 from penstock.infra.ports import find_free_ports
 from penstock.platform.control import open_control_store
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 STREAM = "sensor_minute"
 PARTITIONS, RECORDS = 3, 900
@@ -49,7 +50,7 @@ class SubmittedHost:
         with (self.home.parent / "host.log").open("ab") as log:
             host = subprocess.Popen([PENSTOCK, "host", "run"], env=self.environment, stdout=log, stderr=log)
         try:
-            poll_until(self._answers, 90, "the host to answer")
+            poll_until(self._answers, PATIENCE_S, "the host to answer")
             yield host
         finally:
             children = psutil.Process(host.pid).children(recursive=True) if host.poll() is None else []
@@ -112,12 +113,14 @@ def send_readings(broker: LocalBroker) -> list[bytes]:
     producer = Producer({"bootstrap.servers": broker.bootstrap, "enable.idempotence": True})
     for number, value in enumerate(values):
         producer.produce("sensors", value, partition=number % PARTITIONS)
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE_S) == 0
     return values
 
 
 def wait_for_windows(submitted: SubmittedHost, expected: Windows) -> None:
-    poll_until((submitted.home / "warehouse" / "latest" / STREAM / "_delta_log").exists, 60, "the table")
+    poll_until(
+        (submitted.home / "warehouse" / "latest" / STREAM / "_delta_log").exists, PATIENCE_S, "the table"
+    )
     deadline = time.monotonic() + 60
     while found := find_differences(expected, read_windows(submitted.table("latest"))):
         assert time.monotonic() < deadline, f"{len(found)} of {len(expected)} windows differ: {found[:5]}"
@@ -132,10 +135,10 @@ def test_a_submitted_host_uses_both_workers_and_drains_on_sigterm(
     with submitted.running() as host:
         wait_for_windows(submitted, compute_windows(values))
         # One executor may have done everything before the other started.
-        poll_until(lambda: submitted.count_executors() == 2, 60, "an executor on each worker")
+        poll_until(lambda: submitted.count_executors() == 2, PATIENCE_S, "an executor on each worker")
         host.send_signal(signal.SIGTERM)
-        assert host.wait(60) == 0
-        poll_until(lambda: submitted.count_executors() == 0, 30, "its executors to be released")
+        assert host.wait(PATIENCE_S) == 0
+        poll_until(lambda: submitted.count_executors() == 0, PATIENCE_S, "its executors to be released")
     store = open_control_store(f"sqlite:///{submitted.home}/control.db")
     health, lease = store.read_health(STREAM), store.read_lease(STREAM)
     store.close()

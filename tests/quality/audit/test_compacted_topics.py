@@ -16,6 +16,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 from deltalake import DeltaTable
+from tests.patience import PATIENCE_S
 from tests.quality.audit.audited_stream import AuditedStream, find_states
 
 from penstock.core.waiting import wait_until
@@ -69,7 +70,7 @@ def compact(broker: LocalBroker, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)
     for future in admin.incremental_alter_configs([resource]).values():
-        future.result(30)
+        future.result(PATIENCE_S)
 
 
 def run_compacted_audit(stream: AuditedStream, folder: Path) -> AuditReport:
@@ -98,7 +99,9 @@ def test_a_compacted_topic_passes_and_damage_to_remaining_records_is_found(
     for more in range(6_001, 6_013):
         stream.feed(more)  # not read: a segment is compacted when another follows
     wait_until(
-        lambda: len(list_remaining_offsets(stream)) < 5_000, 90, "the compaction of the older segments"
+        lambda: len(list_remaining_offsets(stream)) < 5_000,
+        PATIENCE_S,
+        "the compaction of the older segments",
     )
     report = run_compacted_audit(stream, stream.folder)
     assert {verdict.check: verdict.summary for verdict in report.verdicts if verdict.state != "passed"} == {}

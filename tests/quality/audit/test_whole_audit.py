@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from deltalake import DeltaTable
+from tests.patience import PATIENCE_S
 from tests.quality.audit.audited_stream import MINUTE, NOON, AuditedStream, find_states
 
 from penstock.engine.archive.archive_names import ledger_path
@@ -177,7 +178,7 @@ def test_an_acknowledged_record_missing_from_the_topic_is_found(
         audited_stream.broker.create_topic(topic, 1)
     stream.feed(60)
     admin = AdminClient({"bootstrap.servers": audited_stream.broker.bootstrap})
-    admin.delete_topics(["lost"])["lost"].result(30)
+    admin.delete_topics(["lost"])["lost"].result(PATIENCE_S)
     recreate_topic(audited_stream.broker, "lost")
     assert describe_delivery(audited_stream, stream.folder / "producer") == (
         "lost: 60 records acknowledged to feed were in an earlier topic of this name, which was deleted"
@@ -274,5 +275,5 @@ def test_an_archive_older_than_its_journal_is_found(
 def test_expired_records_are_proved_by_the_archive(audited_stream: AuditedStream) -> None:
     admin = AdminClient({"bootstrap.servers": audited_stream.broker.bootstrap})
     for future in admin.delete_records([TopicPartition("audited", 0, 150)]).values():
-        future.result(30)
+        future.result(PATIENCE_S)
     assert set(find_states(audited_stream.audit()).values()) == {"passed"}

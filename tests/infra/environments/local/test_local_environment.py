@@ -27,6 +27,7 @@ from tests.infra.environments.environment_copies import (
     open_local_environment,
 )
 from tests.ingestion.topic_contracts import sensors_contract
+from tests.patience import PATIENCE_S
 
 from penstock.core.waiting import wait_until
 from penstock.infra.ports import LOCALHOST, accepts_connections
@@ -38,7 +39,7 @@ from penstock.ingestion.generators import SensorGenerator
 from penstock.ingestion.sources import GeneratorSource
 from penstock.ingestion.topics import ensure_topics
 
-pytestmark = [pytest.mark.whole, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.whole
 
 TOPIC = "messages"
 
@@ -114,7 +115,10 @@ class LocalEnvironment:
     def consume_all(self) -> dict[bytes, tuple[int, int]]:
         """Return partition and offset of each message of the topic, by its value."""
         consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "reader", "log_level": 0})
-        ends = {p: consumer.get_watermark_offsets(TopicPartition(TOPIC, p), timeout=30)[1] for p in range(4)}
+        ends = {
+            p: consumer.get_watermark_offsets(TopicPartition(TOPIC, p), timeout=PATIENCE_S)[1]
+            for p in range(4)
+        }
         consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in ends])
         positions: dict[bytes, tuple[int, int]] = {}
         while len(positions) < sum(ends.values()):
@@ -127,7 +131,7 @@ class LocalEnvironment:
 
     def find_leader(self, partition: int) -> int:
         client = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        return client.list_topics(TOPIC, timeout=30).topics[TOPIC].partitions[partition].leader  # type: ignore[no-any-return]
+        return client.list_topics(TOPIC, timeout=PATIENCE_S).topics[TOPIC].partitions[partition].leader  # type: ignore[no-any-return]
 
 
 def is_running(pid: int) -> bool:
@@ -179,14 +183,14 @@ def test_a_plan_right_after_apply_shows_no_change(local_environment: LocalEnviro
 
 def test_a_topic_has_three_replicas(local_environment: LocalEnvironment) -> None:
     client = AdminClient({"bootstrap.servers": local_environment.bootstrap, "log_level": 0})
-    client.create_topics([NewTopic(TOPIC, 4)])[TOPIC].result(30)
+    client.create_topics([NewTopic(TOPIC, 4)])[TOPIC].result(PATIENCE_S)
 
     def replica_counts() -> list[int]:
-        partitions = client.list_topics(TOPIC, timeout=30).topics[TOPIC].partitions.values()
+        partitions = client.list_topics(TOPIC, timeout=PATIENCE_S).topics[TOPIC].partitions.values()
         return [len(partition.replicas) for partition in partitions]
 
     # Other brokers than the one that created the topic may learn of it later.
-    wait_until(lambda: len(replica_counts()) == 4, 30, "the topic to be known")
+    wait_until(lambda: len(replica_counts()) == 4, PATIENCE_S, "the topic to be known")
     assert replica_counts() == [3, 3, 3, 3]
     local_environment.produce_count(1000)
     assert len(local_environment.acknowledged) == 1000
@@ -239,7 +243,7 @@ def test_a_killed_broker_is_planned_as_drift_and_restarted_by_apply(
     assert workspace.plan().is_empty
     assert {name: pid for name, pid in local_environment.find_pids().items() if name not in down} == others
     client = AdminClient({"bootstrap.servers": local_environment.bootstrap, "log_level": 0})
-    partitions = client.list_topics(TOPIC, timeout=30).topics[TOPIC].partitions.values()
+    partitions = client.list_topics(TOPIC, timeout=PATIENCE_S).topics[TOPIC].partitions.values()
     assert {len(partition.isrs) for partition in partitions} == {3}
 
 
@@ -269,7 +273,7 @@ def test_scaling_up_and_a_larger_heap_are_applied_in_place_during_writes(
     for node in (1, 2, 3, 4):
         assert "-Xmx448m" in psutil.Process(after[f"broker-{node}"]).cmdline()
     client = AdminClient({"bootstrap.servers": local_environment.bootstrap, "log_level": 0})
-    assert set(client.list_topics(timeout=30).brokers) == {1, 2, 3, 4}
+    assert set(client.list_topics(timeout=PATIENCE_S).brokers) == {1, 2, 3, 4}
     positions = local_environment.consume_all()
     assert {
         value: positions.get(value) for value in local_environment.acknowledged
@@ -279,7 +283,9 @@ def test_scaling_up_and_a_larger_heap_are_applied_in_place_during_writes(
 
 def test_a_broker_with_partitions_is_not_removed(local_environment: LocalEnvironment) -> None:
     client = AdminClient({"bootstrap.servers": local_environment.bootstrap, "log_level": 0})
-    client.create_topics([NewTopic("on-four", 1, replica_assignment=[[4, 1, 2]])])["on-four"].result(30)
+    client.create_topics([NewTopic("on-four", 1, replica_assignment=[[4, 1, 2]])])["on-four"].result(
+        PATIENCE_S
+    )
     with pytest.raises(PlanFailedError, match="still holds partitions"):
         local_environment.open_workspace(broker_heap_mb=448, brokers=3, workers=3).plan()
 

@@ -26,6 +26,7 @@ from tests.infra.environments.environment_copies import (
     open_local_environment,
 )
 from tests.infra.environments.secret_search import find_files_with_values
+from tests.patience import PATIENCE_S
 from tests.platform.security.declared_listeners import find_undeclared, read_sockets
 
 from penstock.infra.environments.outputs import EnvironmentOutputs, parse_outputs
@@ -34,7 +35,7 @@ from penstock.infra.local.certificates import make_certificates
 from penstock.infra.terraform import TerraformEvent, TerraformWorkspace
 from penstock.infra.terraform.errors import PlanFailedError
 
-pytestmark = [pytest.mark.whole, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.whole
 NOON = datetime(2026, 11, 18, 12, tzinfo=UTC)
 
 TOPIC = "messages"
@@ -74,7 +75,7 @@ def produce(settings: Client, value: bytes) -> KafkaError | None:
     errors: list[KafkaError | None] = []
     producer = Producer({**settings, "message.timeout.ms": 15_000})
     producer.produce(TOPIC, value, on_delivery=lambda error, _message: errors.append(error))
-    producer.flush(20)
+    producer.flush(PATIENCE_S)
     return errors[0]
 
 
@@ -88,7 +89,7 @@ def test_a_plan_right_after_apply_shows_no_change(
 
 def test_each_user_can_do_its_own_work(outputs: EnvironmentOutputs) -> None:
     topic_admin = AdminClient(client_config(outputs, "topics"))
-    topic_admin.create_topics([NewTopic(TOPIC, 1)])[TOPIC].result(30)
+    topic_admin.create_topics([NewTopic(TOPIC, 1)])[TOPIC].result(PATIENCE_S)
     assert produce(client_config(outputs, "ingestion"), b"message") is None
     reader = Consumer(
         {**client_config(outputs, "host"), "group.id": "penstock", "auto.offset.reset": "earliest"}

@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from deltalake import DeltaTable
+from tests.patience import PATIENCE_S
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.core.waiting import wait_until
@@ -77,12 +78,12 @@ class ArchivedTopic:
     def end_offsets(self) -> dict[int, int]:
         reader = Consumer({**self.client, "group.id": "ends"})
         try:
-            partitions = reader.list_topics(self.topic, timeout=30).topics[self.topic].partitions
+            partitions = reader.list_topics(self.topic, timeout=PATIENCE_S).topics[self.topic].partitions
             partitions_by_number = {
                 partition: TopicPartition(self.topic, partition) for partition in partitions
             }
             return {
-                p: reader.get_watermark_offsets(partition, timeout=30)[1]
+                p: reader.get_watermark_offsets(partition, timeout=PATIENCE_S)[1]
                 for p, partition in partitions_by_number.items()
             }
         finally:
@@ -182,7 +183,9 @@ def test_offsets_of_transaction_markers_are_explained(create_archived: Callable[
         produce_records(archived, 60, producer=producer)
         end(60)
     wait_until(
-        lambda: set(archived.end_offsets().values()) == {63}, 30, "the markers of the last transaction"
+        lambda: set(archived.end_offsets().values()) == {63},
+        PATIENCE_S,
+        "the markers of the last transaction",
     )
     archived.archive_all(archived.open_archive())
     archived.check_content()
@@ -198,7 +201,7 @@ def test_offsets_that_expired_before_archiving_are_explained(create_archived: Ca
     produce_records(archived, 300, first=300)
     admin = AdminClient(archived.client)
     for future in admin.delete_records([TopicPartition(archived.topic, 1, 150)]).values():
-        future.result(30)
+        future.result(PATIENCE_S)
     archived.archive_all(archived.open_archive())
     assert archived.list_gaps() == [(1, 100, 149, "expired")]
     assert find_disagreements(archived.warehouse, archived.topic) == []
@@ -218,7 +221,7 @@ def test_offsets_that_compaction_removed_are_explained(tmp_path: Path, kafka_jar
         for number in range(12):
             producer.produce("compacted", b"%d" % number, b"key-%d" % (number % 2), 0)
             producer.flush()
-        wait_until(lambda: len(archived.read_topic()) < 8, 60, "the compaction of old segments")
+        wait_until(lambda: len(archived.read_topic()) < 8, PATIENCE_S, "the compaction of old segments")
         archived.archive_all(archived.open_archive())
         kept = {row["offset"] for row in archived.read_rows()}
         removed = {n for _, first, last, _ in archived.list_gaps() for n in range(first, last + 1)}
@@ -299,7 +302,7 @@ def test_a_recreated_topic_is_refused(create_archived: Callable[..., ArchivedTop
     produce_records(archived, 30)
     archived.archive_all(archived.open_archive())
     admin = AdminClient(archived.client)
-    admin.delete_topics([archived.topic])[archived.topic].result(30)
+    admin.delete_topics([archived.topic])[archived.topic].result(PATIENCE_S)
     recreate_topic(archived)
     produce_records(archived, 300)
     with pytest.raises(ArchiveError, match="created again"):
@@ -314,7 +317,7 @@ def recreate_topic(archived: ArchivedTopic) -> None:
             return False
         return True
 
-    wait_until(try_to_create, 30, "the deletion of the old topic")
+    wait_until(try_to_create, PATIENCE_S, "the deletion of the old topic")
 
 
 def test_a_table_without_its_journal_is_refused(create_archived: Callable[..., ArchivedTopic]):
@@ -362,13 +365,13 @@ def test_a_drained_stream_has_archived_all_records_that_it_read(
         produce_records(archived, 600, first=turn * 600)
         wait_until(
             lambda: archived.outcomes and sum(archived.outcomes[-1].ends.values()) >= 300,
-            60,
+            PATIENCE_S,
             "a batch",
         )
         stream.drain()
         assert stream.failure() is None
     stream = ArchiveStream(archived.topic, config, fence, archived.outcomes.append, lambda: next(ticks))
     stream.start()
-    wait_until(lambda: sum(archived.outcomes[-1].ends.values()) == 1_200, 60, "the rest")
+    wait_until(lambda: sum(archived.outcomes[-1].ends.values()) == 1_200, PATIENCE_S, "the rest")
     stream.drain()
     archived.check_content()

@@ -11,6 +11,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from confluent_kafka import Producer
+from tests.patience import PATIENCE_S
 from tests.pipelines.engine.spark.bounded_catalog import START_MS, Record
 from tests.pipelines.engine.spark.live_catalog_inputs import (
     GENERATORS,
@@ -139,7 +140,7 @@ class LiveCatalog:
             for sent in (each for each in list_sent_records(topic) if each.phase in phases):
                 producer.produce(topic, msgspec.json.encode(sent.record), partition=sent.partition)
                 producer.poll(0)
-        assert producer.flush(30) == 0
+        assert producer.flush(PATIENCE_S) == 0
 
     def table(self, name: str, path: str) -> pa.Table:
         """Read a table of a live pipeline without the rows of closing records."""

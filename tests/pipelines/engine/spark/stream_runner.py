@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from confluent_kafka import Producer
+from tests.patience import PATIENCE_S
 
 from penstock.core.kafka_client import BrokerAccess
 from penstock.engine.batch.outcome import BatchOutcome
@@ -32,7 +33,6 @@ CREDENTIAL_VARIABLES = {
     "aws.accessKeyId": "AWS_ACCESS_KEY_ID",
     "aws.secretAccessKey": "AWS_SECRET_ACCESS_KEY",
 }
-TIMEOUT_S = 90
 POLL_INTERVAL_S = 0.1
 
 
@@ -55,14 +55,14 @@ class Progress:
 
     def wait_for(self, records: int, stream: LiveStream) -> None:
         """Wait until so many records are read in all; raise the failure of the stream if it has one."""
-        deadline = time.monotonic() + TIMEOUT_S
+        deadline = time.monotonic() + PATIENCE_S
         with self.changed:
             while self.records_read < records:
                 failure = stream.failure()
                 if failure is not None:
                     raise failure
                 assert time.monotonic() < deadline, (
-                    f"{self.records_read} of {records} records after {TIMEOUT_S} s"
+                    f"{self.records_read} of {records} records after {PATIENCE_S} s"
                 )
                 self.changed.wait(POLL_INTERVAL_S)
         failure = stream.failure()
@@ -155,5 +155,5 @@ def send(
             headers=headers,
             on_delivery=lambda error, _: failed.append(error) if error else None,
         )
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE_S) == 0
     assert not any(failed)

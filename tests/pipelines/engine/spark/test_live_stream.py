@@ -11,6 +11,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 from confluent_kafka.admin import AdminClient
+from tests.patience import PATIENCE_S
 from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 
 from penstock.core.waiting import wait_until
@@ -282,8 +283,8 @@ def test_a_stream_refuses_a_topic_that_was_created_again(
     send(broker, topic, make_readings(10, 1))
     runner.run_until_read(10)
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    admin.delete_topics([topic])[topic].result(30)
-    wait_until(lambda: topic not in admin.list_topics(timeout=10).topics, 30, "the deletion")
+    admin.delete_topics([topic])[topic].result(PATIENCE_S)
+    wait_until(lambda: topic not in admin.list_topics(timeout=PATIENCE_S).topics, PATIENCE_S, "the deletion")
     broker.create_topic(topic, 1)
     send(broker, topic, make_readings(20, 2))
     with pytest.raises(OtherTopicError, match=f"{topic} is another topic now .* it was created again"):

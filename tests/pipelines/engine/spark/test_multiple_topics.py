@@ -10,6 +10,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
+from tests.patience import PATIENCE_S
 from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 from tests.pipelines.engine.spark.test_live_stream import COLUMNS, query_duckdb
 
@@ -172,7 +173,7 @@ def test_a_tombstone_ends_the_version_of_a_key(
     for device, since, most in versions:
         value = None if most is None else json.dumps({"device": device, "since": since, "most": most})
         producer.produce(limits, value, key=device, timestamp=since, partition=0)
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE_S) == 0
     payment_records = [make_reading(device, at) for at in (5_000, 10_000, 15_000, 25_000) for device in "ab"]
     send(broker, payments, [*payment_records, make_reading("c", 100_000)])
     send(broker, limits, [{"device": "c", "since": 100_000, "most": 1}])

@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from deltalake import DeltaTable
+from tests.patience import PATIENCE_S
 from tests.pipelines.engine.spark.stream_runner import Progress, StreamRunner, send, set_s3a_options
 from tests.pipelines.engine.spark.test_live_stream import (
     TEN_SECONDS,
@@ -208,11 +209,11 @@ def test_a_replay_reads_records_that_only_the_archive_has(
         topic, config, WriteFence("archive", 1, lambda: True), progress.record_outcome, lambda: runner.clock
     )
     archive.start()
-    wait_until(lambda: progress.records_read == 202, 60, "the archive of all records")
+    wait_until(lambda: progress.records_read == 202, PATIENCE_S, "the archive of all records")
     archive.drain()
     admin = AdminClient({"bootstrap.servers": runner.broker.bootstrap})
     (deletion,) = admin.delete_records([TopicPartition(topic, 0, 50)]).values()
-    deletion.result(10)
+    deletion.result(PATIENCE_S)
     more = make_readings(100, seed=7)
     send_to_both_partitions(runner, more)
     incomplete_replay = runner.prepare_replay(runner.topic_source(), "short")

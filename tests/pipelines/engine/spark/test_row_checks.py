@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
+from tests.patience import PATIENCE_S
 from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 from tests.pipelines.engine.spark.test_live_stream import build_plan, list_windows, sum_accounts
 
@@ -165,7 +166,7 @@ def test_a_stop_check_stops_the_stream_before_its_batch(
     runner.run_until_read(6)
     send(broker, topic, [{"device": "a", "at": 50_000 + n, "temperature": 1.0} for n in range(3)])
     stream = runner.start()
-    wait_until(lambda: stream.failure() is not None, 60, "the check to stop the stream")
+    wait_until(lambda: stream.failure() is not None, PATIENCE_S, "the check to stop the stream")
     stream.drain()
     assert f"2 records of {topic} fail the check 'early'" in str(stream.failure())
     assert f"which stops the stream: {topic}/0 offset 7" in str(stream.failure())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
+from tests.patience import PATIENCE_S
 from tests.pipelines.engine.spark.host_takeover import run_blocked_host, run_successor, suspend_process
 from tests.pipelines.engine.spark.stream_runner import StreamRunner, send
 from tests.pipelines.engine.spark.test_live_stream import (
@@ -91,7 +92,7 @@ def test_a_stop_cancels_a_batch_and_the_next_start_runs_it_once(
     sent = make_readings(100, seed=1)
     send(broker, topic, sent)
     stream = runner.start()
-    wait_until(waiting.exists, 60, "a running batch")
+    wait_until(waiting.exists, PATIENCE_S, "a running batch")
     assert stream.describe_current_batch().startswith("batch 0, offsets ")
     # If the stop waits for the batch, the gate opens and the batch is committed.
     timer = threading.Timer(120, gate.touch)
@@ -117,27 +118,33 @@ def test_a_suspended_host_is_fenced_after_a_takeover(
     first, second, third = make_readings(200, seed=1), make_readings(100, seed=2), make_readings(50, seed=3)
     send(broker, topic, first)
     with run_blocked_host(broker, topic, tmp_path, spark_jar_paths) as (process, read_log):
-        wait_until((tmp_path / "waiting").exists, 90, "the first host to be in the middle of a file")
+        wait_until((tmp_path / "waiting").exists, PATIENCE_S, "the first host to be in the middle of a file")
         with run_successor(runner, store) as stream:
             with suspend_process(process.pid):
-                wait_until(lambda: read_holder(store, name) == "successor", 60, "the takeover")
-                wait_until(lambda: runner.progress.records_read > 0, 60, "its first batch")
+                wait_until(lambda: read_holder(store, name) == "successor", PATIENCE_S, "the takeover")
+                wait_until(lambda: runner.progress.records_read > 0, PATIENCE_S, "its first batch")
                 runner.progress.wait_for(200, stream())
                 send(broker, topic, second, partition=1)
                 runner.progress.wait_for(300, stream())
                 (tmp_path / "gate").touch()
             wait_until(
-                lambda: "another host took it over, so this host (epoch 1)" in read_log(), 60, "the fencing"
+                lambda: "another host took it over, so this host (epoch 1)" in read_log(),
+                PATIENCE_S,
+                "the fencing",
             )
             wait_until(
-                lambda: "Waiting for lease (holder=successor)" in read_log(), 60, "the wait for the lease"
+                lambda: "Waiting for lease (holder=successor)" in read_log(),
+                PATIENCE_S,
+                "the wait for the lease",
             )
             assert list_latest(runner) == expect_windows(first + second, TEN_SECONDS, 10_000)
             assert sum_accounts(runner, "read", "accepted") == [(300, 300)]
             send(broker, topic, third)
             runner.progress.wait_for(350, stream())
             assert list_latest(runner) == expect_windows(first + second + third, TEN_SECONDS, 10_000)
-        wait_until(lambda: read_holder(store, name) == "blocked", 60, "the first host to get the lease back")
+        wait_until(
+            lambda: read_holder(store, name) == "blocked", PATIENCE_S, "the first host to get the lease back"
+        )
     panes = runner.table(f"panes/{name}")
     assert query_duckdb("SELECT sum(CASE kind WHEN 'insert' THEN n ELSE -n END) FROM log", log=panes) == [
         (350,)

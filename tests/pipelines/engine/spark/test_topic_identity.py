@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
+from tests.patience import PATIENCE_S
 
 from penstock.core import kafka_client
 from penstock.core.kafka_client import BrokerAccess
@@ -36,8 +37,12 @@ def test_all_comparisons_share_a_client_and_find_a_topic_that_was_created_again(
         now[0] += CHECK_INTERVAL_MS
         topics.check_while_running()
     assert len(clients) == 1
-    clients[0].delete_topics([TOPIC])[TOPIC].result(30)
-    wait_until(lambda: TOPIC not in clients[0].list_topics(timeout=10).topics, 30, "the topic to be gone")
+    clients[0].delete_topics([TOPIC])[TOPIC].result(PATIENCE_S)
+    wait_until(
+        lambda: TOPIC not in clients[0].list_topics(timeout=PATIENCE_S).topics,
+        PATIENCE_S,
+        "the topic to be gone",
+    )
     broker.create_topic(TOPIC, 1)
     now[0] += CHECK_INTERVAL_MS
     with pytest.raises(OtherTopicError, match="stream minute: compared is another topic now"):
