@@ -245,12 +245,16 @@ class OtherTopicError(PipelineError):
 
 
 class TopicUnavailableError(PipelineError):
-    """The topics of a stream cannot be looked up."""
+    """The topics of a stream cannot be looked up, or one of them does not exist yet."""
 
-    def __init__(self, stream: str, topics: Sequence[str], reason: str) -> None:
+    def __init__(self, stream: str, topics: Sequence[str], reason: str, *, is_missing: bool = False) -> None:
+        names = ", ".join(topics)
+        subject = f"topic {names}" if len(topics) == 1 else f"one of the topics {names}"
         super().__init__(
-            f"stream {stream}: {', '.join(topics)} cannot be looked up: {reason}. Check that the broker is up; "
-            "`penstock topics apply` creates missing topics"
+            f"stream {stream}: {subject} does not exist. Create it with `penstock topics apply`; the stream then "
+            "starts by itself"
+            if is_missing
+            else f"stream {stream}: {names} cannot be looked up: {reason}. Check that the broker is up"
         )
 
 

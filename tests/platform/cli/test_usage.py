@@ -237,3 +237,18 @@ def test_an_unknown_name_is_a_usage_error_with_a_suggestion(
     result = run(*path)
     assert result.code == 2
     assert f"Did you mean '{suggestion}'?" in result.err
+
+
+def test_a_file_that_does_not_exist_is_refused_before_spark_starts(
+    run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    missing = run("run", "sensor_minute", "--from", "json:readings.jsonl")
+    stored = home / "warehouse" / "readings.jsonl"
+    problem = (
+        f"--from 'json:readings.jsonl': {stored} does not exist; a relative path starts at the warehouse"
+    )
+    assert (missing.code, missing.err.strip()) == (2, f"penstock: {problem}")
+    (tmp_path / "readings.jsonl").touch()
+    nearby = run("run", "sensor_minute", "--from", "json:readings.jsonl")
+    assert nearby.err.strip() == f"penstock: {problem}. Did you mean json:{tmp_path / 'readings.jsonl'}?"

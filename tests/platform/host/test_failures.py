@@ -5,7 +5,7 @@ from confluent_kafka import KafkaError, KafkaException
 from prometheus_client import CollectorRegistry
 from tests.platform.host.host_harness import HARNESS_PLACE, STREAM, HostHarness, hide_line
 
-from penstock.engine.errors import DefinitionError, PublishError
+from penstock.engine.errors import DefinitionError, PublishError, TopicUnavailableError
 from penstock.platform.errors import StackError
 from penstock.platform.services.stream_lifecycle import wait_for_state
 
@@ -103,6 +103,18 @@ def test_a_permanent_error_fails_the_stream_immediately_and_the_waiting_command_
     assert harness.state() == "failed"
     with pytest.raises(StackError, match=r"s failed: window: missing\. Add it"):
         wait_for_state(harness.store, request, 60)
+
+
+def test_a_waiting_command_says_why_the_stream_is_retried(harness: HostHarness) -> None:
+    harness.failures.append(TopicUnavailableError("s", ["returns"], "Unknown topic", is_missing=True))
+    request = harness.request("start")
+    assert harness.state() == "retrying"
+    message = (
+        r"is not running after 0\.01 s, and is retried: stream s: topic returns does not exist\. Create it with "
+        r"`penstock topics apply`; the stream then starts by itself"
+    )
+    with pytest.raises(StackError, match=message):
+        wait_for_state(harness.store, request, 0.01)
 
 
 def test_a_stream_that_fails_while_running_is_drained_and_restarted(harness: HostHarness) -> None:

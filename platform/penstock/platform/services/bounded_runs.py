@@ -80,7 +80,10 @@ def run_over_stored_records(
         or datetime.fromtimestamp(now_ms() / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
     )
     check_run_name(run_name)
-    plan = load_plan(stream) if origin is None else replace_sources(load_plan(stream), origin)
+    plan = load_plan(stream)
+    if origin is not None:
+        _check_files_exist(settings, origin)
+        plan = replace_sources(plan, origin)
     config = build_named_run_config(settings, plan, run_name, records_per_batch)
     with open_command_spark(settings, f"run-{stream}", report_progress) as session:
         report_progress("counting records")
@@ -185,6 +188,19 @@ def replace_sources(plan: Plan, origin: str) -> Plan:
         )
     files = FileOrigin(path, cast("FileFormat", file_format))
     return replace(plan, sources=tuple(replace(source, origin=files) for source in plan.sources))
+
+
+def _check_files_exist(settings: Settings, origin: str) -> None:
+    """Raise UnknownOriginError, before Spark starts, for local files that do not exist."""
+    file_format, _, text = origin.partition(":")
+    path = resolve_storage_path(settings.warehouse_path, text)
+    if not isinstance(path, Path) or path.exists() or any(character in text for character in "*?[{"):
+        return
+    nearby = Path.cwd() / text
+    hint = f". Did you mean {file_format}:{nearby}?" if nearby.exists() else ""
+    raise UnknownOriginError(
+        f"--from {origin!r}: {path} does not exist; a relative path starts at the warehouse{hint}"
+    )
 
 
 def open_stored_source(session: "SparkSession", source: PlanSource, settings: Settings) -> BoundedSource:

@@ -157,11 +157,11 @@ def wait_for_state(store: ControlStore, request: StateRequest, timeout_s: float)
         )
     except WaitTimeoutError:
         health = store.read_health(stream)
-        last_report = (
-            f"last report of its host: {health.state} {health.reason_summary}".rstrip()
-            if health
-            else "no host has reported"
-        )
+        if health is not None and health.state.is_failure:
+            raise StackError(
+                f"{stream} is not {desired} after {timeout_s:g} s, and is retried: {health.reason_summary}"
+            ) from None
+        last_report = f"last report of its host: {health.state}" if health else "no host has reported"
         raise StackError(
             f"{stream} is not {desired} after {timeout_s:g} s ({last_report}); "
             "check the host with `penstock status` and `penstock logs host`"

@@ -9,7 +9,7 @@ from tests.patience import PATIENCE_S
 from penstock.core import kafka_client
 from penstock.core.kafka_client import BrokerAccess
 from penstock.core.waiting import wait_until
-from penstock.engine.errors import OtherTopicError
+from penstock.engine.errors import OtherTopicError, TopicUnavailableError
 from penstock.engine.spark.kafka import topic_identity
 from penstock.engine.spark.kafka.topic_identity import CHECK_INTERVAL_MS, TopicIdentity
 from penstock.infra.local_broker import LocalBroker
@@ -48,3 +48,11 @@ def test_all_comparisons_share_a_client_and_find_a_topic_that_was_created_again(
     with pytest.raises(OtherTopicError, match="stream minute: compared is another topic now"):
         topics.check_while_running()
     assert len(clients) == 1
+
+
+def test_a_topic_that_does_not_exist_is_named_with_the_fix(broker: LocalBroker, tmp_path: Path) -> None:
+    topics = TopicIdentity("minute", ["absent"], tmp_path, BrokerAccess(broker.bootstrap), lambda: 0)
+    with pytest.raises(
+        TopicUnavailableError, match=r"topic absent does not exist\. Create it with `penstock topics apply`"
+    ):
+        topics.check_at_start(has_read=False)

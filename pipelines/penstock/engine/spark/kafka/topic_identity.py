@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from penstock.core.clock import Clock
@@ -62,7 +62,10 @@ class TopicIdentity:
             current_ids = fetch_topic_ids(self._admin, self._topics)
         except KafkaException as error:
             self._admin = None  # the brokers may have other addresses now
-            raise TopicUnavailableError(self._stream, self._topics, describe_kafka_error(error)) from error
+            is_missing = error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+            raise TopicUnavailableError(
+                self._stream, self._topics, describe_kafka_error(error), is_missing=is_missing
+            ) from error
         self._checked_at_ms = self._clock()
         return current_ids
 
