@@ -23,11 +23,12 @@ def to_row(status: "QuarantineStatus", current_versions: set[str], detail: str) 
     arrived = record.arrived_at.strftime("%Y-%m-%d %H:%M:%S") if record.arrived_at else ""
     streams, text = ", ".join(dict.fromkeys(record.streams)), repr(record.value)[2:-1] if record.value else ""
     value_text = text if len(text) <= _MAX_VALUE_CHARS else f"{text[:_MAX_VALUE_CHARS]}…"
+    reason, _, found = record.reason.partition(" (")  # a dead letter has its detail behind its reason
     return (
         record.position,
         arrived,
-        record.reason,
-        detail,
+        reason,
+        detail or found.removesuffix(")"),
         streams,
         contract_label,
         _format_state(status),
