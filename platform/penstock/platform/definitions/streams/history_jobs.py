@@ -80,7 +80,8 @@ def build_replay_job(
         "drop_earlier": Field(
             Bool,
             default_value=False,
-            description="true: accept that the tables lose all results of records before the start",
+            description="true: accept that the tables lose results of records before the start, or that the "
+            "contract no longer reads",
         ),
         "name": Field(
             String,
