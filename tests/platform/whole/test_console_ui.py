@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser import launch_chromium
+from tests.platform.whole.accessibility import find_violations, load_axe
 from tests.platform.whole.scratch_stack import ScratchStack
 
 from penstock.engine.batch.accounts import RECORD_FATES
@@ -14,6 +15,17 @@ from penstock.platform.services.operator_actions import read_actions
 
 pytestmark = pytest.mark.whole
 
+PAGES = (
+    "/",
+    "/?state=unstarted",
+    "/streams/sensor_minute",
+    "/streams/sensor_minute/replay?results=beside",
+    "/streams/sensor_minute/upgrade",
+    "/topics/sensors",
+    "/tables/panes/sensor_minute",
+    "/quarantine",
+    "/quarantine/ad-clicks?state=any",
+)
 PAGE_TIMEOUT_MS = 60_000
 
 
@@ -116,3 +128,15 @@ def test_a_dead_letter_is_repaired_in_its_form_and_sent_once(
     expect(page.locator("main > [role=status]")).to_have_text("Done: 1 decided, 1 sent.")
     expect(page.locator("#live_history tbody tr")).to_contain_text("a repair")
     assert running.values("ad-clicks") == [repaired.encode()]
+
+
+def test_no_page_violates_wcag_aa(running: ScratchStack, page: Page) -> None:
+    axe = load_axe()
+    page.goto(f"{running.console}/quarantine/ad-clicks?state=any")
+    record = page.locator("#live_records").get_by_role("link").first.get_attribute("href")
+    violations = []
+    for path in (*PAGES, str(record)):
+        page.goto(f"{running.console}{path}")
+        expect(page.locator("main")).not_to_be_empty()
+        violations += [f"{path}: {violation}" for violation in find_violations(page, axe)]
+    assert violations == []
