@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 import click
 
 from penstock.platform.cli.stop_signals import stop_on_signal
+from penstock.platform.cli.terminal_keys import read_keys
 
 REFRESH_INTERVAL_S = 2.0
 ENTER_SCREEN, LEAVE_SCREEN = "\x1b[?1049h\x1b[?25l\x1b[?7l", "\x1b[?7h\x1b[?25h\x1b[?1049l"
@@ -22,6 +23,8 @@ CURSOR_HOME, CLEAR_LINE_END, CLEAR_SCREEN_END = "\x1b[H", "\x1b[K", "\x1b[J"
 
 RenderLines = Callable[[int | None], Sequence[str]]
 """Returns the lines of a view that fit into a width."""
+HandleKey = Callable[[str], bool]
+"""Takes a key, and returns whether the view stays."""
 
 watch_option = click.option(
     "--watch", is_flag=True, help=f"Refresh the view every {REFRESH_INTERVAL_S:.0f} s until Ctrl-C."
@@ -53,6 +56,24 @@ def watch_view(render_lines: RenderLines, interval_s: float = REFRESH_INTERVAL_S
             stop.wait(interval_s)
     if is_terminal:
         click.echo("\n".join(lines))  # the last snapshot stays readable
+
+
+def steer_view(
+    render_lines: RenderLines, handle_key: HandleKey, interval_s: float = REFRESH_INTERVAL_S
+) -> None:
+    """Show a view in a terminal until a key, Ctrl-C or SIGTERM ends it; print it once to any other output."""
+    if not sys.stdout.isatty():
+        print_view(render_lines)
+        return
+    lines: Sequence[str] = []
+    with stop_on_signal() as stop, _own_screen(is_terminal=True), read_keys() as wait_for_key:
+        while not stop.is_set():
+            lines = render_lines(terminal_width())
+            _draw(lines, shutil.get_terminal_size().lines)
+            key = wait_for_key(stop, interval_s)
+            if key and not handle_key(key):
+                break
+    click.echo("\n".join(lines))  # the last snapshot stays readable
 
 
 def watch_documents(print_document: Callable[[], None], interval_s: float = REFRESH_INTERVAL_S) -> None:

@@ -11,6 +11,7 @@ from penstock.platform.cli.text_table import TableColumn
 if TYPE_CHECKING:
     from penstock.platform.control.batch_rates import BatchRates
     from penstock.platform.control.reports import StreamOverview
+    from penstock.platform.stack.stack_view import StackView
 
 NO_FIGURE = "-"
 
@@ -41,6 +42,13 @@ class StreamFigures:
     state: str
     rates: "BatchRates | None"
     at_ms: int
+
+    @classmethod
+    def of_view(cls, view: "StackView", stream: "StreamOverview") -> "StreamFigures":
+        """Return the figures of a stream of a stack."""
+        from penstock.platform.stack.stream_condition import describe_state
+
+        return cls(stream, describe_state(view, stream), view.rates.get(stream.stream), view.at_ms)
 
     @property
     def watermark_delay_ms(self) -> int | None:

@@ -28,7 +28,6 @@ from penstock.platform.settings.naming import show_setting
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from penstock.platform.cli.stream_figures import StreamFigures
     from penstock.platform.control.reports import StreamOverview
     from penstock.platform.services.definition_problems import DefinitionProblem
     from penstock.platform.stack.stack_view import StackView
@@ -173,12 +172,12 @@ def _render_hosts(view: "StackView", width: int | None) -> list[str]:
 
 
 def _render_streams(view: "StackView", width: int | None) -> list[str]:
-    from penstock.platform.cli.stream_figures import LEGEND, STREAM_COLUMNS
+    from penstock.platform.cli.stream_figures import LEGEND, STREAM_COLUMNS, StreamFigures
     from penstock.platform.stack.stream_condition import describe_note
 
     if not view.streams:
         return ["no stream has been started"]
-    rows = [_figures_of(view, stream).as_row() for stream in view.streams]
+    rows = [StreamFigures.of_view(view, stream).as_row() for stream in view.streams]
     notes = [f"{stream.stream}: {note}" for stream in view.streams if (note := describe_note(view, stream))]
     lines = [shorten(note, width) for note in notes]
     if any(line != note for line, note in zip(lines, notes, strict=True)):
@@ -189,23 +188,18 @@ def _render_streams(view: "StackView", width: int | None) -> list[str]:
 
 def _render_stream_page(view: "StackView", stream: "StreamOverview") -> list[str]:
     """Return everything about a stream, with the whole reason of a failure."""
+    from penstock.platform.cli.stream_figures import StreamFigures
     from penstock.platform.stack.stream_condition import describe_note
 
-    figures = [("stream", stream.stream), *_figures_of(view, stream).describe()]
+    figures = [("stream", stream.stream), *StreamFigures.of_view(view, stream).describe()]
     name_width = max(len(name) for name, _ in figures)
     lines = [f"{name:<{name_width}}  {text}" for name, text in figures]
     note = describe_note(view, stream)
     return [*lines, "", *note.splitlines()] if note else lines
 
 
-def _figures_of(view: "StackView", stream: "StreamOverview") -> "StreamFigures":
-    from penstock.platform.cli.stream_figures import StreamFigures
-    from penstock.platform.stack.stream_condition import describe_state
-
-    return StreamFigures(stream, describe_state(view, stream), view.rates.get(stream.stream), view.at_ms)
-
-
 def _to_data(view: "StackView", streams: "Sequence[StreamOverview]", settings: Settings) -> dict[str, Any]:
+    from penstock.platform.cli.stream_figures import StreamFigures
     from penstock.platform.stack.stream_condition import describe_note, describe_removed_file, describe_state
 
     problems = find_invalid_files()
@@ -223,7 +217,9 @@ def _to_data(view: "StackView", streams: "Sequence[StreamOverview]", settings: S
                 "file_removed": bool(describe_removed_file(stream.stream)),
                 "note": describe_note(view, stream),
                 "consumer_lag_records": stream.lag_records,
-                "watermark_delay_seconds": _delay_seconds(_figures_of(view, stream).watermark_delay_ms),
+                "watermark_delay_seconds": _delay_seconds(
+                    StreamFigures.of_view(view, stream).watermark_delay_ms
+                ),
                 "rates": asdict(view.rates[stream.stream]) if stream.stream in view.rates else None,
             }
             for stream in streams
