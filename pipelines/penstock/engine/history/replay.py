@@ -247,4 +247,5 @@ class StreamReplay:
             )
 
     def _report_batch(self, outcome: BatchOutcome) -> None:
-        self._report_progress(f"batch {outcome.batch_id + 1} of {len(self._inputs.batches)}")
+        number, count = outcome.batch_id + 1, len(self._inputs.batches)
+        self._report_progress(f"batch {number} of {count}" if number <= count else "the last records")

@@ -65,7 +65,7 @@ def bring_up_stack(settings: Settings, progress: StartupProgress) -> None:
         _ensure_broker(settings, manager, jars, progress)
         with progress.step("topics match their contracts"):
             _ensure_topics(settings.kafka, topics.contracts)
-        with progress.step("schemas are registered"):
+        with progress.step("compare schemas with the registry, and register new ones"):
             incompatible = register_schemas(settings, topics.contracts)
         for topic, problem in incompatible.items():
             progress.report_skipped(f"the schema of topic {topic} is not registered: {problem}")
