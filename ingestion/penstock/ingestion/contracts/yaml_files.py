@@ -11,8 +11,14 @@ from penstock.ingestion.errors import DocumentError
 _LINE_LENGTH = 120
 
 
+_BOOLEAN_TAG, _TEXT_TAG = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:str"
+
+
 class _UniqueKeyLoader(yaml.SafeLoader):
-    """A safe loader that refuses duplicate keys; the standard loader silently drops the first one."""
+    """A safe loader that refuses duplicate keys; the standard loader silently drops the first one.
+
+    A key such as `on` or `no` is a text here; YAML 1.1 makes it a boolean.
+    """
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         """Return the node of a mapping as written, before merge keys are resolved."""
@@ -23,6 +29,7 @@ class _UniqueKeyLoader(yaml.SafeLoader):
                 message = f"duplicate key {key.value!r}"
                 raise yaml.composer.ComposerError(None, None, message, key.start_mark)
             seen.add((key.tag, key.value))
+            key.tag = _TEXT_TAG if key.tag == _BOOLEAN_TAG else key.tag
         return node
 
 
