@@ -1,6 +1,7 @@
 """Conditions on a record as text: `kind = 'end' and (speed > 50 or speed is null)`.
 
-The language is deliberately small: fields, constants, comparisons, `is null`, `and`, `or`, `not` and parentheses.
+The language is deliberately small: fields, constants, comparisons, `is null`, `and`, `or`, `not`, parentheses, and
+`(condition) is not true`, which also holds where the condition is null.
 For anything else, add a column in a step before.
 """
 
@@ -15,6 +16,7 @@ from penstock.engine.definition.predicates import (
     ComparisonOperator,
     Conjunction,
     Disjunction,
+    IsNotTrue,
     IsNull,
     Negation,
     Predicate,
@@ -107,8 +109,16 @@ class ConditionParser:
         if self.accept_token("bracket", "("):
             inner = self.parse_disjunction()
             self.expect_token("bracket", ")")
-            return inner
+            return self.parse_truth_test(inner)
         return self.parse_comparison()
+
+    def parse_truth_test(self, inner: Predicate) -> Predicate:
+        """Parse `is not true` after a condition in parentheses, which also holds where the condition is null."""
+        if not self.accept_token("keyword", "is"):
+            return inner
+        self.expect_token("keyword", "not")
+        self.expect_token("keyword", "true")
+        return IsNotTrue(inner)
 
     def parse_comparison(self) -> Predicate:
         """Parse a comparison of a field. A field without a comparison must be true."""
