@@ -5,6 +5,7 @@ A YAML document and a Python module become the same kind of tree, so that one se
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 
 @dataclass(eq=False)
@@ -18,6 +19,13 @@ class SourceNode:
     name: str = ""
     text: str = ""
     children: "list[SourceNode]" = field(default_factory=list)
+    column: int = 0
+    """The column, from 1; 0 if it is unknown."""
+
+    @property
+    def place(self) -> "SourcePlace":
+        """The line and the column."""
+        return self.line, self.column
 
     def iter_nodes(self) -> "Iterator[SourceNode]":
         """Yield this node and all nodes in it, each once, in the order of the file."""
@@ -31,11 +39,22 @@ class SourceNode:
                 pending += reversed(node.children)
 
 
+SourcePlace: TypeAlias = tuple[int, int]
+"""A line and a column, from 1; a column of 0 is unknown."""
+
+
 def find_line(root: SourceNode, path: str, name: str = "") -> int | None:
-    """Return the line of the field at a dotted path, such as `aggregate.total`; None if nothing matches.
+    """Return the line of the field at a dotted path, as `find_place` finds it."""
+    place = find_place(root, path, name)
+    return None if place is None else place[0]
+
+
+def find_place(root: SourceNode, path: str, name: str = "") -> SourcePlace | None:
+    """Return the place of the field at a dotted path, such as `aggregate.total`; None if nothing matches.
 
     The path may start anywhere in the tree, and ends at the deepest part that exists. Of several matches, one that
-    contains `name` wins, the name that a user wrote wrong. Without any match, the line of `name` alone is returned.
+    contains `name` wins, the name that a user wrote wrong. Without any match, that of `name` alone is
+    returned.
     """
     parts = path.split(".")
     for start in range(len(parts)):
@@ -45,9 +64,9 @@ def find_line(root: SourceNode, path: str, name: str = "") -> int | None:
         if matches:
             depth = max(reached for reached, _ in matches)
             deepest = [node for reached, node in matches if reached == depth]
-            lines = [line for node in deepest if (line := _line_of_name(node, name)) is not None]
-            return lines[0] if lines else deepest[0].line
-    return _line_of_name(root, name)
+            places = [place for node in deepest if (place := _place_of_name(node, name)) is not None]
+            return places[0] if places else deepest[0].place
+    return _place_of_name(root, name)
 
 
 def _descend(node: SourceNode, parts: list[str]) -> tuple[int, SourceNode]:
@@ -66,12 +85,15 @@ def _list_items(node: SourceNode) -> list[SourceNode]:
     return node.children if node.name.isdigit() else []
 
 
-def _line_of_name(node: SourceNode, name: str) -> int | None:
+def _place_of_name(node: SourceNode, name: str) -> SourcePlace | None:
     if not name:
         return None
     for inner in node.iter_nodes():
         if inner.name == name and inner is not node:
-            return inner.line
+            return inner.place
         if name in inner.text:
-            return inner.line + inner.text[: inner.text.index(name)].count("\n")
+            before = inner.text[: inner.text.index(name)]
+            lines = before.count("\n")
+            column = len(before) - before.rindex("\n") if lines else inner.column + len(before)
+            return inner.line + lines, column if inner.column else 0
     return None
