@@ -42,7 +42,7 @@ def list_sections() -> dict[str, list[Callable[..., Any]]]:
     """Return the functions of each section of the page."""
     sections = {
         "Inputs": [stream.read, stream.union, stream.join, stream.read_panes],
-        "Files": [stream.from_yaml, stream.from_document],
+        "Files": [stream.from_yaml, stream.from_sql, stream.from_document],
         "Methods of a pipeline": list_methods(),
     }
     for title, registry in KEYWORD_SECTIONS.items():

@@ -15,13 +15,16 @@ from pathlib import Path
 CATALOG_PACKAGE = "penstock.pipelines.catalog"
 CATALOG_FOLDER = Path(__file__).parents[1] / "pipelines" / "catalog"
 
+DEFINITION_SUFFIXES = (".yaml", ".sql", ".py")
+"""The files that may define a pipeline."""
+
 _FUNCTION_REFERENCE = re.compile(r"\b([A-Za-z_][\w.]*):[A-Za-z_]\w*")
-"""How a pipeline in YAML names a function: `module:function`."""
+"""How a pipeline in YAML or SQL names a function: `module:function`."""
 
 
 def find_pipeline_file(pipeline: str) -> Path | None:
     """Return the file that defines a pipeline; None if there is none of that name."""
-    files = (CATALOG_FOLDER / f"{pipeline}{suffix}" for suffix in (".yaml", ".py"))
+    files = (CATALOG_FOLDER / f"{pipeline}{suffix}" for suffix in DEFINITION_SUFFIXES)
     return next((path for path in files if path.is_file()), None)
 
 

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.core.display_path import display_path
-from penstock.core.source_tree import find_line
+from penstock.core.source_tree import find_place
 from penstock.engine.archive.archive_names import archive_name, ledger_path, records_path
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan.stages import Plan
 from penstock.engine.tables.table_paths import ERASURES_FOLDER, list_owned_paths
-from penstock.ingestion.contracts.yaml_files import read_yaml_lines
-from penstock.stream.problem_lines import read_python_lines
+from penstock.stream.problem_lines import read_definition_lines
 
 PLATFORM_FOLDERS = (
     "checks",
@@ -148,5 +147,5 @@ def locate_output(file: Path, output: ClaimedOutput) -> str:
     """Return a pipeline's file, with the line that declares an output."""
     if not output.keyword or not file.is_file():
         return display_path(file)
-    root = read_python_lines(file) if file.suffix == ".py" else read_yaml_lines(file)
-    return display_path(file, find_line(root, output.keyword, output.name))
+    place = find_place(read_definition_lines(file), output.keyword, output.name)
+    return display_path(file, *place) if place else display_path(file)

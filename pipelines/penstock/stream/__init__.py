@@ -1,4 +1,4 @@
-"""The public API to define pipelines in Python, and `from_yaml` for definitions in YAML. Both give one plan.
+"""The public API to define pipelines in Python, `from_yaml` for YAML and `from_sql` for SQL. All give one plan.
 
 A window, trigger or aggregate that another package installs with an entry point is an attribute here, too. For type
 checkers and completion, import it from its own module. `penstock.stream.types` has the types for annotations.
@@ -30,6 +30,7 @@ from penstock.stream.keyword_registries import (
     find_added_keyword,
 )
 from penstock.stream.pipeline import Pipeline
+from penstock.stream.sql_files import from_sql
 from penstock.stream.triggers import (
     after_all,
     after_any,
@@ -84,6 +85,7 @@ __all__ = [
     "first",
     "fixed",
     "from_document",
+    "from_sql",
     "from_yaml",
     "global_window",
     "join",

@@ -23,16 +23,10 @@ from penstock.stream.trigger_options import TriggerOptions
 
 def build_plan(name: str, pipeline: PipelineDefinition) -> Plan:
     """Return the validated plan."""
-    outputs = tuple(iter_outputs(pipeline))
-    stage_order = dict.fromkeys(
-        stage_pipeline for output_pipeline in outputs for stage_pipeline in iter_upstream(output_pipeline)
-    )
     paths = collect_paths(pipeline)
     sources_by_name: dict[str, PlanSource] = {}
     stages: dict[PipelineDefinition, Stage] = {}
-    for number, stage_pipeline in enumerate(stage_order, start=1):
-        table = stage_pipeline.sinks[0].table if stage_pipeline.sinks else f"{name}_{number}"
-        stage_name = stage_pipeline.stage_name or (name if stage_pipeline == outputs[0] else table)
+    for stage_pipeline, stage_name in name_stages(name, pipeline).items():
         stage_inputs = [
             resolve_inputs(part, stage_pipeline.deduplication_spec, stages, sources_by_name, paths)
             for part in stage_pipeline.input_parts or (stage_pipeline,)
@@ -41,6 +35,19 @@ def build_plan(name: str, pipeline: PipelineDefinition) -> Plan:
             stage_pipeline, stage_name, stage_inputs, stages, sources_by_name
         )
     return validate_plan(Plan(name, tuple(sources_by_name.values()), tuple(stages.values())))
+
+
+def name_stages(name: str, pipeline: PipelineDefinition) -> dict[PipelineDefinition, str]:
+    """Return the stages of the graph with their names, each after its upstream stages."""
+    outputs = tuple(iter_outputs(pipeline))
+    stage_order = dict.fromkeys(
+        stage_pipeline for output_pipeline in outputs for stage_pipeline in iter_upstream(output_pipeline)
+    )
+    names: dict[PipelineDefinition, str] = {}
+    for number, stage_pipeline in enumerate(stage_order, start=1):
+        table = stage_pipeline.sinks[0].table if stage_pipeline.sinks else f"{name}_{number}"
+        names[stage_pipeline] = stage_pipeline.stage_name or (name if stage_pipeline == outputs[0] else table)
+    return names
 
 
 @dataclass(frozen=True)

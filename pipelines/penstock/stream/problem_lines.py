@@ -1,11 +1,11 @@
-"""Adds file and line to the problems of a definition: `catalog/orders.yaml:12`."""
+"""Adds file and line to the problems of a definition: `catalog/orders.yaml:12`; in SQL the column, too."""
 
 import ast
 from operator import itemgetter
 from pathlib import Path
 
 from penstock.core.display_path import display_path
-from penstock.core.source_tree import SourceNode, find_line
+from penstock.core.source_tree import SourceNode, SourcePlace, find_place
 from penstock.engine.definition.problem_collector import ProblemCollector
 from penstock.engine.errors import DefinitionError, UnknownNameError
 from penstock.ingestion.contracts.yaml_files import read_yaml_lines
@@ -13,16 +13,28 @@ from penstock.ingestion.contracts.yaml_files import read_yaml_lines
 
 def locate_problems(error: DefinitionError, file: Path) -> DefinitionError:
     """Return the error with file and line as the location of each problem, sorted by line."""
-    root = read_python_lines(file) if file.suffix == ".py" else read_yaml_lines(file)
-    located_problems: list[tuple[int, DefinitionError]] = []
+    root = read_definition_lines(file)
+    located_problems: list[tuple[SourcePlace, DefinitionError]] = []
     for problem in error.problems:
         name = problem.name if isinstance(problem, UnknownNameError) else ""
-        line = find_line(root, problem.field, name)
-        located_problems.append((line or 0, problem.with_location(display_path(file, line))))
+        line, column = find_place(root, problem.field, name) or (0, 0)
+        location = display_path(file, line, column)
+        located_problems.append(((line, column), problem.with_location(location)))
     collector = ProblemCollector()
     for _, problem in sorted(located_problems, key=itemgetter(0)):
         collector.add(problem)
     return collector.combine()
+
+
+def read_definition_lines(file: Path) -> SourceNode:
+    """Return the names and texts of a pipeline's file with their lines. A broken file has none."""
+    if file.suffix == ".py":
+        return read_python_lines(file)
+    if file.suffix == ".sql":
+        from penstock.stream.sql_loader.document import read_sql_places  # imports sqlglot
+
+        return read_sql_places(file)
+    return read_yaml_lines(file)
 
 
 def read_python_lines(file: Path) -> SourceNode:

@@ -44,7 +44,7 @@ def test_every_plan_round_trips_through_json(definition: dict[str, Any]) -> None
 def test_the_definitions_use_every_public_function() -> None:
     text = "".join(definition["python"] for definition in DEFINITIONS)
     unused = {name for name in stream.__all__ if f"{name}(" not in text}
-    assert unused == {"Pipeline", "combine", "from_document", "from_yaml"}
+    assert unused == {"Pipeline", "combine", "from_document", "from_sql", "from_yaml"}
 
 
 def test_errors_name_the_file(tmp_path: Path) -> None:

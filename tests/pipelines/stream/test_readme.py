@@ -28,7 +28,7 @@ def test_the_python_and_yaml_examples_give_one_plan() -> None:
 
 def test_the_readme_names_every_public_function() -> None:
     documented = set(re.findall(r"`(\w+)", (FOLDER / "README.md").read_text(encoding="utf-8")))
-    assert set(stream.__all__) - documented == {"Pipeline", "from_document", "from_yaml"}
+    assert set(stream.__all__) - documented == {"Pipeline", "from_document", "from_sql", "from_yaml"}
 
 
 def test_the_example_case_passes() -> None:

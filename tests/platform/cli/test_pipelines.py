@@ -119,6 +119,33 @@ def test_state_is_listed_shown_and_exported(run, home: Path, tmp_path: Path) -> 
 
 def test_a_pipeline_is_explained_in_one_form_at_a_time(run) -> None:
     assert "use one of them" in run("explain", "hashtags", "--json", "--mermaid").err
+    assert "use one of them" in run("explain", "hashtags", "--as", "sql", "--json").err
+
+
+def test_a_pipeline_is_printed_in_another_form(run) -> None:
+    printed = run("explain", "batch_runs", "--as", "sql")
+    assert printed.code == 0
+    assert (
+        printed.out
+        == """\
+CREATE STREAM batch_runs AS
+SELECT
+  oven,
+  COUNT(*) AS readings,
+  MAX(temperature) AS hottest,
+  AVG(temperature) AS mean,
+  LAST_VALUE(recipe, ORDER => arrival) AS recipe
+FROM ovens WITH (idle_after = INTERVAL '5' SECONDS)
+GROUP BY oven, TUMBLING(PUNCTUATION('phase = \\'end\\''))
+INTO LOG(batch_runs);
+"""
+    )
+    assert run("explain", "batch_runs", "--as", "python").out.startswith(
+        "from penstock.stream import count, "
+    )
+    refused = run("explain", "word_totals", "--as", "yaml")
+    assert refused.code == 2
+    assert "is a Python function of the pipeline's own file" in refused.err
 
 
 def test_demos_are_listed_without_running(run, home: Path) -> None:

@@ -18,3 +18,5 @@ class AggregateOutput:
         fix = "Choose a name that starts with a letter: names with a leading _ are reserved"
         require(not self.name.startswith("_"), f"aggregate.{self.name}", repr(self.name), fix)
         require_type(self.aggregate, Aggregate, f"aggregate.{self.name}", AGGREGATE_HINT)
+        for field in self.aggregate.used_fields:
+            require_name(field, f"aggregate.{self.name}")

@@ -62,7 +62,7 @@ class Collect(OrderedAggregate):
         return tuple(values)
 
 
-@keyword("collect", synonyms=("collectlist", "arrayagg", "listagg", "tolist"))
+@keyword("collect", synonyms=("collectlist", "arrayagg", "listagg", "tolist"), sql_name="ARRAY_AGG")
 def collect(field: str, order: ValueOrder = "event_time") -> Collect:
     """Collect all values of a field into a list, nulls left out.
 

@@ -41,7 +41,7 @@ class First(OrderedAggregate):
         return values[0] if values else None
 
 
-@keyword("first", synonyms=("firstvalue", "earliest", "anyvalue"))
+@keyword("first", synonyms=("firstvalue", "earliest", "anyvalue"), sql_name="FIRST_VALUE")
 def first(field: str, order: ValueOrder = "event_time") -> First:
     """Take the first value of a field that is not null.
 

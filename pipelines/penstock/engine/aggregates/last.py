@@ -41,7 +41,7 @@ class Last(OrderedAggregate):
         return values[-1] if values else None
 
 
-@keyword("last", synonyms=("lastvalue", "latest"))
+@keyword("last", synonyms=("lastvalue", "latest"), sql_name="LAST_VALUE")
 def last(field: str, order: ValueOrder = "event_time") -> Last:
     """Take the last value of a field that is not null.
 

@@ -43,7 +43,7 @@ class Mean(AdditiveAggregate):
         return Accumulator(context.output, self.result_type(context), parts, show, count_part.name)
 
 
-@keyword("mean", synonyms=("avg", "average", "meanof"))
+@keyword("mean", synonyms=("avg", "average", "meanof"), sql_name="AVG")
 def mean(field: str) -> Mean:
     """Average the values of a field. Nulls are ignored.
 

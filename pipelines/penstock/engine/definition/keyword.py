@@ -19,7 +19,12 @@ Function = TypeVar("Function", bound=KeywordFunction)
 
 
 def keyword(
-    name: str, *, synonyms: tuple[str, ...] = (), duration_hint: str = ""
+    name: str,
+    *,
+    synonyms: tuple[str, ...] = (),
+    duration_hint: str = "",
+    sql_name: str = "",
+    sql_arguments: tuple[str, ...] = (),
 ) -> Callable[[Function], Function]:
     """Mark a function as the one behind a keyword of pipeline definitions.
 
@@ -29,10 +34,18 @@ def keyword(
         name: the keyword.
         synonyms: words of other systems, in lower case and without `_`. Messages suggest the keyword for them.
         duration_hint: what to write instead of a bare duration, with `{}` in its place.
+        sql_name: the name that standard SQL or Flink has for it, such as `TUMBLE`. In SQL it means the same.
+        sql_arguments: the order of positional arguments under that name, where it differs from the function's.
     """
 
     def mark(function: Function) -> Function:
-        function.__dict__.update(keyword=name, synonyms=synonyms, duration_hint=duration_hint)
+        function.__dict__.update(
+            keyword=name,
+            synonyms=synonyms,
+            duration_hint=duration_hint,
+            sql_name=sql_name,
+            sql_arguments=sql_arguments,
+        )
         return function
 
     return mark

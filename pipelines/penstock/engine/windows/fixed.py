@@ -75,6 +75,7 @@ class Fixed(TimeWindow):
     "fixed",
     synonyms=("tumble", "fixedwindows", "fixedwindow", "tumblingwindow", "timewindow"),
     duration_hint="{fixed: {}}",
+    sql_name="TUMBLE",
 )
 def fixed(size: Duration, offset: Duration = 0, time: TimeDomain = "event") -> Fixed:
     """Assign each record to one window; windows of one size follow one another.

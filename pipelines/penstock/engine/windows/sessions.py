@@ -43,7 +43,7 @@ class Sessions(TimeWindow):
         return WindowAssignment.of_single_windows(times, times + self.gap)
 
 
-@keyword("sessions", synonyms=("session", "sessionwindow", "gap"))
+@keyword("sessions", synonyms=("session", "sessionwindow", "gap"), sql_name="SESSION")
 def sessions(gap: Duration) -> Sessions:
     """Group the records of a key into sessions, which end after a gap without records.
 

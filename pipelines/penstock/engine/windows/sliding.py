@@ -117,7 +117,12 @@ class Sliding(TimeWindow):
         return np.maximum((self.size - into_period + self.period - 1) // self.period, 0)
 
 
-@keyword("sliding", synonyms=("hop", "hopping", "slide", "slidingwindow", "hoppingwindow"))
+@keyword(
+    "sliding",
+    synonyms=("hop", "hopping", "slide", "slidingwindow", "hoppingwindow"),
+    sql_name="HOP",
+    sql_arguments=("period", "size", "offset", "time"),
+)
 def sliding(size: Duration, period: Duration, offset: Duration = 0, time: TimeDomain = "event") -> Sliding:
     """Assign each record to every window that covers its time; windows of one size start every period.
 

@@ -1,8 +1,8 @@
-"""The shipped pipelines, one per file: `<name>.py` defines a pipeline of the same name, `<name>.yaml` is one.
+"""The shipped pipelines, one per file: `<name>.py` defines a pipeline of its name, `<name>.yaml` or `.sql` is one.
 
 Adding a file deploys the pipeline everywhere. Loading a pipeline does not import Spark. A file may also define how
-to demonstrate its pipeline: `demo = Demo(...)`, or a `demo` section in YAML. A broken file affects only its own
-pipeline: any failure to load it raises a DefinitionError that names the file and line.
+to demonstrate its pipeline: `demo = Demo(...)`, a `demo` section in YAML, or options `demo.rate` in SQL. A broken
+file affects only its own pipeline: any failure to load it raises a DefinitionError that names the file and line.
 """
 
 import ast
@@ -12,26 +12,32 @@ import sys
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module, invalidate_caches
+from itertools import takewhile
 from pathlib import Path
 
 from penstock.core.display_path import display_path
 from penstock.core.names import explain_unknown_name
 from penstock.engine.errors import DefinitionError, UnknownNameError
 from penstock.engine.plan.stages import Plan
-from penstock.engine.user_modules import CATALOG_FOLDER, find_pipeline_file, find_user_modules
+from penstock.engine.user_modules import (
+    CATALOG_FOLDER,
+    DEFINITION_SUFFIXES,
+    find_pipeline_file,
+    find_user_modules,
+)
 from penstock.ingestion.contracts import load_contract
 from penstock.ingestion.contracts.yaml_files import read_yaml
 from penstock.ingestion.errors import ContractError
 from penstock.pipelines.demonstration import Demo, parse_demo
 from penstock.pipelines.guarded_load import run_guarded
 from penstock.pipelines.load_failures import describe_failure, locate_failure
-from penstock.stream import Pipeline, from_yaml
+from penstock.stream import Pipeline, from_sql, from_yaml
 from penstock.stream.problem_lines import locate_problems
 
 
 def pipeline_names() -> tuple[str, ...]:
     """Return the names of all pipelines, sorted."""
-    files = (path for path in CATALOG_FOLDER.iterdir() if path.suffix in (".py", ".yaml"))
+    files = (path for path in CATALOG_FOLDER.iterdir() if path.suffix in DEFINITION_SUFFIXES)
     return tuple(sorted({path.stem for path in files if not path.stem.startswith("_")}))
 
 
@@ -69,11 +75,13 @@ def load_plan(name: str) -> Plan:
 
 
 def _refuse_second_file(name: str) -> None:
-    """Raise DefinitionError if both a Python and a YAML file define a pipeline: neither is preferred in silence."""
-    python_file, yaml_file = (CATALOG_FOLDER / f"{name}{suffix}" for suffix in (".py", ".yaml"))
-    if python_file.is_file() and yaml_file.is_file():
-        problem = f"{display_path(python_file)} and {display_path(yaml_file)} both define pipeline {name}"
-        raise DefinitionError("the file", problem, "Remove or rename one of them", display_path(python_file))
+    """Raise DefinitionError if several files define a pipeline: none is preferred in silence."""
+    candidates = (CATALOG_FOLDER / f"{name}{suffix}" for suffix in sorted(DEFINITION_SUFFIXES))
+    files = [file for file in candidates if file.is_file()]
+    if len(files) > 1:
+        first, second = files[:2]
+        problem = f"{display_path(first)} and {display_path(second)} both define pipeline {name}"
+        raise DefinitionError("the file", problem, "Remove or rename one of them", display_path(first))
 
 
 def unknown_pipeline(name: str) -> DefinitionError:
@@ -116,17 +124,17 @@ def read_description(name: str) -> str:
     text = pipeline_file(name).read_text("utf-8")
     if pipeline_file(name).suffix == ".py":
         return ast.get_docstring(ast.parse(text)) or ""
-    lines = text.splitlines()
-    comment_lines = lines[: next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))]
-    return "\n".join(line.removeprefix("#").strip() for line in comment_lines)
+    mark = "--" if pipeline_file(name).suffix == ".sql" else "#"
+    comment_lines = takewhile(lambda line: line.startswith(mark), text.splitlines())
+    return "\n".join(line.removeprefix(mark).strip() for line in comment_lines)
 
 
 def load_demo(name: str) -> Demo:
     """Return the demo settings of a pipeline, or the defaults."""
     load_plan(name)
     file = pipeline_file(name)
-    if file.suffix == ".yaml":
-        document = read_yaml(file)
+    if file.suffix != ".py":
+        document = _read_document(file)
         try:
             return parse_demo(document.get("demo") if isinstance(document, Mapping) else None)
         except DefinitionError as problem:
@@ -135,6 +143,21 @@ def load_demo(name: str) -> Demo:
     if not isinstance(demo, Demo):
         raise DefinitionError("demo", repr(demo), "Write demo = Demo(...)", display_path(file))
     return demo
+
+
+def _read_document(file: Path) -> object:
+    """Return the document of a pipeline in YAML or SQL."""
+    if file.suffix == ".yaml":
+        return read_yaml(file)
+    from penstock.stream.sql_loader.document import read_sql_document  # imports sqlglot
+
+    return read_sql_document(file)
+
+
+def load_pipeline(name: str) -> Pipeline:
+    """Return the definition of a pipeline, as it is written. Raises DefinitionError if it is unknown or invalid."""
+    load_plan(name)
+    return _load_pipeline(pipeline_file(name))
 
 
 def _reload_root(module: str) -> str:
@@ -147,8 +170,8 @@ def _load_pipeline(file: Path) -> Pipeline:
     if not is_pipeline_name(name):
         fix = f"Rename it to {to_pipeline_name(name)}{file.suffix}: names have letters, digits and _"
         raise DefinitionError("the file", f"{name!r} is not a valid name of a pipeline", fix)
-    if file.suffix == ".yaml":
-        return from_yaml(file)
+    if file.suffix != ".py":
+        return from_sql(file) if file.suffix == ".sql" else from_yaml(file)
     module = import_module(pipeline_module(name))
     pipeline = getattr(module, name, None)
     if not isinstance(pipeline, Pipeline):

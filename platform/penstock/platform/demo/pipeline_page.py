@@ -124,7 +124,7 @@ def iter_definition_lines(name: str) -> Iterator[str]:
     """Yield the source of the pipeline."""
     file = catalog.pipeline_file(name)
     yield f"`pipelines/penstock/pipelines/catalog/{file.name}`:"
-    yield "```python" if file.suffix == ".py" else "```yaml"
+    yield f"```{'python' if file.suffix == '.py' else file.suffix[1:]}"
     yield file.read_text("utf-8").strip()
     yield "```"
 

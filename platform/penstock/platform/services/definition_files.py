@@ -23,10 +23,11 @@ def definition_fingerprint(stream: str) -> str:
 def fingerprint_definition_folders() -> str:
     """Return a text that changes with any file of a pipeline, contract or suite; not with modules elsewhere."""
     from penstock.engine.user_modules import CATALOG_FOLDER as PIPELINES_FOLDER
+    from penstock.engine.user_modules import DEFINITION_SUFFIXES
     from penstock.ingestion.contracts import CATALOG_FOLDER
     from penstock.quality.expectations.suite import SUITES_FOLDER
 
-    files = [*PIPELINES_FOLDER.glob("*.py"), *PIPELINES_FOLDER.glob("*.yaml")]
+    files = [file for suffix in DEFINITION_SUFFIXES for file in PIPELINES_FOLDER.glob(f"*{suffix}")]
     files += [*CATALOG_FOLDER.glob("*.yaml"), *SUITES_FOLDER.glob("*/*.yaml")]
     parts = "\n".join(f"{path}@{mtime_ns}:{size}" for path, mtime_ns, size in _stat_files(files))
     return hashlib.sha256(parts.encode()).hexdigest()

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,7 +12,7 @@ from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.plan.stages import Plan
 from penstock.pipelines import catalog
 from penstock.platform.demo.timed_records import build_timed_records
-from penstock.stream import count, fixed, read, sum_
+from penstock.stream import count, fixed, from_sql, read, sum_
 from penstock.testing import BackendName, PipelineDriver
 
 if TYPE_CHECKING:
@@ -59,6 +60,47 @@ def test_both_backends_have_the_same_rows(name: str, spark: "SparkSession") -> N
     reference = drive(name, "reference", spark)
     assert sum(map(len, reference.values())) > 0
     assert drive(name, "spark", spark) == reference
+
+
+STATEMENT = """
+CREATE STREAM hot_sites AS
+WITH fahrenheit AS (SELECT *, temperature * 2 + 32 AS degrees FROM sensors),
+minutes AS (
+  SELECT site, device, MAX(degrees) AS hottest, COUNT(DISTINCT id) AS readings
+  FROM fahrenheit
+  WHERE degrees > 50
+  GROUP BY site, device, TUMBLE(INTERVAL '1' MINUTE)
+  EMIT AFTER_WATERMARK(EARLY => AFTER_COUNT(1)) LATENESS INTERVAL '1' HOUR RETRACTING
+  INTO LOG(minutes)
+)
+SELECT site, MAX(hottest) AS hottest, SUM(readings) AS readings
+FROM minutes
+GROUP BY site, HOP(INTERVAL '1' MINUTE, INTERVAL '2' MINUTES)
+EMIT REPEATEDLY(AFTER_COUNT(1));
+"""
+
+
+def test_a_pipeline_in_sql_has_the_rows_of_the_reference(spark: "SparkSession", tmp_path: Path) -> None:
+    file = tmp_path / "hot_sites.sql"
+    file.write_text(STATEMENT, "utf-8")
+    rows = []
+    for backend in ("reference", "spark"):
+        with PipelineDriver(from_sql(file), backend=backend, spark=spark) as driver:  # type: ignore[arg-type]
+            for number in range(40):
+                reading = {
+                    "id": str(number),
+                    "device": f"d{number % 3}",
+                    "site": f"s{number % 2}",
+                    "at": (number * 7_000) % 180_000,
+                    "temperature": float(number % 30),
+                }
+                driver.send(reading)
+                if number % 10 == 9:
+                    driver.run_batch()
+            driver.end_input()
+            rows.append({name: sort_rows(driver.panes(name)) for name in ("minutes", "hot_sites")})
+    assert all(rows[0].values())
+    assert rows[1] == rows[0]
 
 
 def test_both_backends_look_up_the_rows_of_the_test(spark: "SparkSession") -> None:

@@ -13,11 +13,14 @@ from penstock.platform.cli.output import format_examples, print_json
 
 if TYPE_CHECKING:
     from penstock.engine.explain import StateSize
+    from penstock.stream.forms.form_writer import PipelineForm
 
 SECTION: Section = "Pipelines"
 
 EXAMPLES = format_examples(
-    "penstock explain sensor_minute", "penstock explain hashtags --mermaid > hashtags.mmd"
+    "penstock explain sensor_minute",
+    "penstock explain sensor_minute --as sql",
+    "penstock explain hashtags --mermaid > hashtags.mmd",
 )
 
 
@@ -25,14 +28,26 @@ EXAMPLES = format_examples(
 @stream_argument
 @json_option
 @click.option("--mermaid", "as_graph", is_flag=True, help="Print the graph of the stages as Mermaid.")
-def command(stream: str, as_json: bool, as_graph: bool) -> None:
+@click.option(
+    "--as",
+    "form",
+    type=click.Choice(["sql", "yaml", "python"]),
+    help="Print the definition in this form; it gives the same plan.",
+)
+def command(stream: str, as_json: bool, as_graph: bool, form: "PipelineForm | None") -> None:
     """Answer the four questions about a pipeline; show its plan, its state, and when the state expires.
 
     What is computed; where in event time (windows); when in processing time results appear (triggers); how
     later results of a window relate to earlier ones (accumulation).
     """
-    if as_json and as_graph:
-        raise click.UsageError("--json and --mermaid exclude each other; use one of them")
+    if as_json + as_graph + (form is not None) > 1:
+        raise click.UsageError("--json, --mermaid and --as exclude each other; use one of them")
+    if form is not None:
+        from penstock.pipelines.catalog import load_pipeline
+        from penstock.stream.forms.form_writer import write_pipeline
+
+        click.echo(write_pipeline(stream, load_pipeline(stream), form), nl=False)
+        return
     from penstock.engine.explain import explain, render_mermaid
     from penstock.engine.spark.physical_plan import describe_physical_plan
     from penstock.platform.services.plan_parallelism import derive_parallelism

@@ -32,13 +32,14 @@ def list_catalog_pipelines() -> Iterator[CatalogPipeline]:
 
 
 def read_description(file: Path) -> str:
-    """Return the text at the top of a file: the docstring in Python, the first comment lines in YAML."""
+    """Return the text at the top of a file: the docstring in Python, the first comment lines in YAML and SQL."""
     text = file.read_text("utf-8")
     if file.suffix == ".py":
         return (ast.get_docstring(ast.parse(text)) or "").strip()
+    mark = "--" if file.suffix == ".sql" else "#"
     lines = []
     for line in text.splitlines():
-        if not line.startswith("#"):
+        if not line.startswith(mark):
             break
-        lines.append(line.lstrip("# "))
+        lines.append(line.lstrip(f"{mark} "))
     return " ".join(lines)
