@@ -84,6 +84,8 @@ def build_session_settings(config: SparkSessionConfig) -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(config.shuffle_partitions),
         # A batch is one small job; replanning it stage by stage costs more than it saves.
         "spark.sql.adaptive.enabled": "false",
+        # Spark keeps 100 generated classes, fewer than a few streams need, and compiles a dropped one again.
+        "spark.sql.codegen.cache.maxEntries": "1000",
         # Spark 4.2.0 hangs on Python functions over a vectorized Parquet scan (SPARK-58241).
         "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
         # Hadoop sets the permissions of files itself, by its own umask.
