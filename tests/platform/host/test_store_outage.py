@@ -1,7 +1,7 @@
 """Outages of the control store: streams keep committing, and report their batches later."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -45,7 +45,7 @@ class FedStream:
         self._report_outcome = report_outcome
         self.engine: BatchEngine
 
-    def read_outcomes_after(self, after: int) -> Iterator[BatchOutcome]:
+    def read_outcomes_after(self, after: int) -> Sequence[BatchOutcome]:
         return read_retained_outcomes(self._bench.folder / "stream" / "journal", after)
 
     def start(self, *, reading: bool = True) -> None:

@@ -1,7 +1,7 @@
 """Runs the archive of a topic in a host: reads records and archives them in batches."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,7 +63,7 @@ class ArchiveStream:
         self._thread = threading.Thread(target=self._run_loop, name=f"archive of {topic}", daemon=True)
         self._failure: BaseException | None = None
 
-    def read_outcomes_after(self, after: int) -> Iterator[BatchOutcome]:
+    def read_outcomes_after(self, after: int) -> Sequence[BatchOutcome]:
         """Return the retained outcomes after this one."""
         return read_retained_outcomes(self._config.directory / "journal", after)
 

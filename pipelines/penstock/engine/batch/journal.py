@@ -9,8 +9,7 @@ before: see `batch_sync`. A power cut may lose or tear an intent that no outcome
 
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
@@ -105,10 +104,10 @@ class BatchJournal:
         return sum(record.get("kind", "user_code_error") == "user_code_error" for record in records)
 
     def forget_before(self, batch_id: int) -> None:
-        """Remove everything before a batch."""
+        """Remove everything before a batch, oldest first: readers, and a kill, find no gap between outcomes."""
         entry_kinds: tuple[EntryKind, ...] = ("intent", "excluded", "outcome")
         for entry_kind in entry_kinds:
-            for old_id in self._batch_ids(entry_kind):
+            for old_id in sorted(self._batch_ids(entry_kind)):
                 if old_id < batch_id:
                     self._entry_path(old_id, entry_kind).unlink(missing_ok=True)
 
@@ -163,13 +162,26 @@ class BatchJournal:
         return True
 
 
-def read_retained_outcomes(directory: Path, after: int = -1) -> Iterator[BatchOutcome]:
-    """Return every outcome after a batch, oldest first, for readers: the writer may run."""
-    for path in sorted(directory.glob("*.outcome.json")):
-        if int(path.name.split(".")[0]) <= after:
-            continue
-        with suppress(FileNotFoundError):  # the writer removes its oldest batches
+def read_retained_outcomes(directory: Path, after: int = -1) -> Sequence[BatchOutcome]:
+    """Return the outcomes after a batch, oldest first, for readers: the writer may run.
+
+    Files are read from the newest to the oldest, and the writer removes the oldest first. So the first file that is
+    gone ends the history, and what is returned has a gap only where the journal has one.
+    """
+    while True:
+        paths = sorted(directory.glob("*.outcome.json"), reverse=True)
+        new_paths = [path for path in paths if int(path.name.split(".")[0]) > after]
+        outcomes = list(_read_until_removed(new_paths))
+        if outcomes or not new_paths:
+            return outcomes[::-1]
+
+
+def _read_until_removed(paths: Iterable[Path]) -> Iterator[BatchOutcome]:
+    for path in paths:
+        try:
             yield _read_outcome_file(path)
+        except FileNotFoundError:
+            return
 
 
 def _read_outcome_file(path: Path) -> BatchOutcome:

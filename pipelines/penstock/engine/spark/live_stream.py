@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -120,8 +120,8 @@ class LiveStream:
         self._checkpoint = directory / CHECKPOINT_FOLDER  # `start` replaces it by the folder of this epoch
         self._failure: BaseException | None = None
 
-    def read_outcomes_after(self, after: int) -> Iterator[BatchOutcome]:
-        """Yield every committed batch after this one that the journal retains."""
+    def read_outcomes_after(self, after: int) -> Sequence[BatchOutcome]:
+        """Return every committed batch after this one that the journal retains."""
         return read_retained_outcomes(self._directory / "journal", after)
 
     def start(self, *, reading: bool = True) -> None:

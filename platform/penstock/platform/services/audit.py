@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from penstock.ingestion.ledger.reader import list_segments
 from penstock.platform.control import open_control_store
 from penstock.platform.control.reports import read_batch_history
 from penstock.platform.errors import SampleError
+from penstock.platform.services.audited_rewrites import describe_rewrite
 from penstock.platform.services.command_spark import open_command_spark
 from penstock.platform.services.schema_registry import open_writer_schemas
 from penstock.platform.services.stream_catalog import check_pipeline_exists, load_plan
@@ -80,6 +81,7 @@ def build_scope(
         open_session=session,
         schemas=open_writer_schemas(settings).find_readable,
         report_progress=report_progress,
+        describe_rewrite=partial(describe_rewrite, settings, stream),
         archived_topics=list_archived_topics(settings, plan),
         compacted_topics=list_compacted_topics(plan),
         archive_journals={

@@ -37,8 +37,23 @@ UNREADABLE_ERRORS = (
 
 
 def run_audit(scope: AuditScope, sample: Sample) -> AuditReport:
-    """Run every check. A failure of one check does not stop the others."""
-    return AuditReport(scope.plan.name, scope.upto, tuple(_run_checks(scope, sample)))
+    """Run every check. A failure of one check does not stop the others.
+
+    Differences are unproven if a replay, an erasure or a repair rewrote what the audit read.
+    """
+    verdicts = tuple(_run_checks(scope, sample))
+    rewrite = (
+        "" if all(verdict.differences == () for verdict in verdicts) else scope.describe_rewrite(scope.upto)
+    )
+    if rewrite:
+        verdicts = tuple(_withdraw_differences(verdict, rewrite) for verdict in verdicts)
+    return AuditReport(scope.plan.name, scope.upto, verdicts)
+
+
+def _withdraw_differences(verdict: AuditVerdict, rewrite: str) -> AuditVerdict:
+    if not verdict.differences:
+        return verdict
+    return unproven_outcome(f"{rewrite} during the audit; audit it again").as_verdict(verdict.check)
 
 
 def _run_checks(scope: AuditScope, sample: Sample) -> Iterator[AuditVerdict]:

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 class AuditScope:
     """A stream as of the newest of `batches`. Later data is not audited.
 
-    Batches are read first, because a host reports a batch only when all tables have it.
+    Batches are read first, because a host reports a batch only when all tables have it. The stream may run
+    meanwhile: its later batches change nothing that is audited. What does is found by `describe_rewrite`.
     """
 
     plan: Plan
@@ -68,6 +69,8 @@ class AuditScope:
     schemas: SchemaLookup = field(default=refuse_without_registry, repr=False)
     """The registry of Avro schemas."""
     report_progress: ProgressReporter = lambda _: None
+    describe_rewrite: Callable[[int], str] = lambda _: ""
+    """Says what changed the results of batches up to this one after it was committed; empty for nothing."""
 
     def __post_init__(self) -> None:
         if not self.batches:

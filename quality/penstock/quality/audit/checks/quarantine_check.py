@@ -25,11 +25,12 @@ def check_quarantine(scope: AuditScope) -> CheckOutcome:
     differences: list[AuditDifference] = []
     state_counts: Counter[str] = Counter()
     for topic in scope.topics:
-        decisions = DecisionLog(scope.decisions_folder / f"{topic}.jsonl").read_all()
+        # In this order: records are quarantined before they are decided on, and decided on before they are sent.
         ledger = scope.producer_ledgers.get(f"quarantine-{topic}")
-        records = read_quarantine(scope.warehouse, topic)
         delivered = {} if ledger is None else read_delivered_addresses(ledger)
         sent_count = 0 if ledger is None else read_ledger_state(ledger).acknowledged_until
+        decisions = DecisionLog(scope.decisions_folder / f"{topic}.jsonl").read_all()
+        records = read_quarantine(scope.warehouse, topic)
         differences += check_decisions(
             topic, records, decisions, sent_count, partial(_ledger_reach, scope, topic)
         )
