@@ -26,6 +26,7 @@ PipelineError
 ├── PublishError           panes could not be published to a topic
 ├── ChangelogLatenessError  published panes do not fit the stream that reads them
 ├── OtherTopicError        a topic was created again, or is in another cluster
+├── RecordsExpiredError    a topic lost records before a stream read them
 ├── TopicUnavailableError  the topics of a stream cannot be looked up
 ├── ErasureError           a key cannot be erased
 ├── ReplayError            a stream cannot be replayed, or a replay was interrupted
@@ -241,6 +242,18 @@ class OtherTopicError(PipelineError):
             "created again, or it is in another cluster. Its offsets mean other records. Return to the former "
             "cluster. Or drop the stream with its tables and start it again: "
             f"`penstock stream drop {stream}`"
+        )
+
+
+class RecordsExpiredError(PipelineError):
+    """A topic no longer has records that a stream did not read yet. Going on would lose them in silence."""
+
+    def __init__(self, stream: str, records: str) -> None:
+        super().__init__(
+            f"stream {stream}: {records} expired in the topic, or were deleted, before the stream read them. If "
+            f"the topic has an archive, `penstock stream replay {stream} --from archive` reads them from there. "
+            f"`penstock stream replay {stream} --drop-earlier` starts over with the records that are left. "
+            "Set a longer `retention` in the contract, so that records outlive the downtime of their readers"
         )
 
 

@@ -33,6 +33,7 @@ from penstock.engine.spark.batch_input import SparkBatchInput
 from penstock.engine.spark.consumer_lag import LagTracker
 from penstock.engine.spark.epoch_checkpoint import claim_checkpoint
 from penstock.engine.spark.kafka.checkpoint_offsets import list_checkpoint_files, read_batch_ranges
+from penstock.engine.spark.kafka.expired_records import explain_expired_records
 from penstock.engine.spark.kafka.topic_identity import TopicIdentity
 from penstock.engine.spark.kafka.topic_stream import open_topic_stream
 from penstock.engine.spark.kafka.torn_checkpoint import has_planned, remove_torn_files
@@ -219,7 +220,7 @@ class LiveStream:
             except Exception as problem:
                 # Keep the original error: Spark wraps it into a Java stack trace.
                 if not self._stopping.is_set():
-                    self._failure = problem
+                    self._failure = explain_expired_records(self.plan.name, problem)
                 raise
 
     def _run_batch(self, frame: "DataFrame", spark_batch: int) -> None:
@@ -257,6 +258,8 @@ class LiveStream:
 def _find_query_error(query: "StreamingQuery") -> BaseException | None:
     """Return why a query has ended; None while it runs."""
     try:
-        return None if query.isActive else query.exception() or StreamEndedError(query.name)
+        if query.isActive:
+            return None
+        return explain_expired_records(query.name, query.exception() or StreamEndedError(query.name))
     except (Py4JError, OSError) as problem:
         return problem

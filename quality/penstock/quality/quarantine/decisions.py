@@ -1,24 +1,24 @@
-"""The decisions on quarantined records: an append-only file with one line per record.
+"""The decisions on quarantined records: a file with one line per record, which only grows.
 
 A decision to replay a record contains the bytes to send, and is written before anything is sent. Records are sent
 in the order of the lines, so the delivery ledger gives the new address of each. A record has at most one
 decision.
 """
 
-import fcntl
-import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from penstock.core.file_sync import sync_folder
+from penstock.core.checksums import format_checksum_line, verify_checksum
+from penstock.core.errors import DamagedFileError
+from penstock.core.files import file_lock, write_atomically
 from penstock.quality.errors import QuarantineError
 from penstock.quality.quarantine.quarantined_records import RecordPosition
 
 DecisionFate = Literal["replayed", "discarded"]
+LOCK_TIMEOUT_S = 30.0
 
 
 class QuarantineDecision(msgspec.Struct, frozen=True):
@@ -49,23 +49,17 @@ class DecisionLog:
 
     def read_lines(self, byte_offset: int = 0) -> Iterator[tuple[QuarantineDecision, int]]:
         """Yield decisions from a byte offset on, each with the offset of its end."""
-        if not self.path.exists():
-            return
-        with self.path.open("rb") as file:
-            file.seek(byte_offset)
-            for line in file:
-                byte_offset += len(line)
-                if not line.endswith(b"\n"):
-                    return  # its writer was killed; a torn line is no decision
-                yield self._decode_line(line), byte_offset
+        for line in self._read_content()[byte_offset:].splitlines(keepends=True):
+            byte_offset += len(line)
+            yield self._decode_line(line), byte_offset
 
     def record(self, wanted: Sequence[QuarantineDecision]) -> list[QuarantineDecision]:
         """Append decisions and return those that were recorded. Records with a decision are skipped.
 
-        Returned decisions survive a power cut.
+        Returned decisions survive a power cut. One that happens meanwhile leaves all of them or none.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self._lock() as handle:
+        with file_lock(self.path.with_suffix(".lock"), LOCK_TIMEOUT_S):
             decided_positions = {decision.position for decision in self.read_all()}
             new_decisions = {
                 decision.position: decision
@@ -73,29 +67,29 @@ class DecisionLog:
                 if decision.position not in decided_positions
             }
             recorded = [decision for decision in wanted if new_decisions.get(decision.position) is decision]
-            self._truncate_torn_line(handle)
-            os.write(handle, b"".join(msgspec.json.encode(decision) + b"\n" for decision in recorded))
-            os.fsync(handle)
-            sync_folder(self.path.parent)
+            if recorded:
+                lines = b"".join(msgspec.json.encode(decision) + b"\n" for decision in recorded)
+                content = self._read_content() + lines
+                write_atomically(self.path, content + format_checksum_line(content))
         return recorded
 
-    @contextmanager
-    def _lock(self) -> Iterator[int]:
-        handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    def _read_content(self) -> bytes:
+        """Return the lines of all decisions. Release 0.1.0 wrote no checksum, and its last line may be torn."""
+        if not self.path.exists() or not (data := self.path.read_bytes()):
+            return b""
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield handle
-        finally:
-            os.close(handle)
-
-    def _truncate_torn_line(self, handle: int) -> None:
-        whole_bytes = max((end for _, end in self.read_lines()), default=0)
-        os.ftruncate(handle, whole_bytes)
+            content = bytes(verify_checksum(self.path, data))
+        except DamagedFileError as damage:
+            raise self._describe_damage(damage.problem) from damage
+        return content[: content.rfind(b"\n") + 1]
 
     def _decode_line(self, line: bytes) -> QuarantineDecision:
         try:
             return msgspec.json.decode(line, type=QuarantineDecision)
-        except msgspec.DecodeError as problem:
-            raise QuarantineError(
-                f"{self.path} is damaged ({problem}); restore it from a backup, because it lists replayed records"
-            ) from problem
+        except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+            raise self._describe_damage(problem) from problem
+
+    def _describe_damage(self, problem: object) -> QuarantineError:
+        return QuarantineError(
+            f"{self.path} is damaged ({problem}); restore it from a backup, because it lists replayed records"
+        )

@@ -103,12 +103,16 @@ def _list_paths(state: DiskState, node: NodeId, path: str) -> Iterator[tuple[Nod
 
 
 def _tear(file: FileState, choice: ContentChoice) -> bytes:
-    new = file.current
+    """Return the content after a cut. What was appended to synced content is torn alone."""
+    old = file.synced or b""
+    if choice == "old":
+        return old
+    start = len(old) if file.current.startswith(old) else 0
+    return file.current[:start] + _tear_new(file.current[start:], choice)
+
+
+def _tear_new(new: bytes, choice: ContentChoice) -> bytes:
     match choice:
-        case "old":
-            return file.synced or b""
-        case "empty":
-            return b""
         case "prefix":
             return new[: len(new) // 2]
         case "lines":  # all lines but the last
@@ -120,3 +124,5 @@ def _tear(file: FileState, choice: ContentChoice) -> bytes:
             return new[:third] + bytes(third) + new[2 * third :]
         case "new":
             return new
+        case _:
+            return b""

@@ -6,6 +6,7 @@ The long form: `make power-cuts`, or `python -m tests.pipelines.engine.power --s
 import random
 import shutil
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,12 +29,29 @@ SCRATCH = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
 
 
 @dataclass(frozen=True)
-class CutRun:
-    """A run that was recorded, and the tables that every start after a cut must end with."""
+class RecordedRun(ABC):
+    """A run that was recorded, and can be started again after a cut at any of its operations."""
+
+    disk: RecordedDisk
+
+    @abstractmethod
+    def find_fault(self, crash: Crash) -> str:
+        """Start again after a cut and run to the end; return what is wrong, or nothing."""
+
+    def shrink(self, crash: Crash) -> Crash:
+        """Return a crash with as few lost names and contents as still show a fault."""
+        for smaller in crash.shrunk_choices():
+            if self.find_fault(smaller):
+                return self.shrink(smaller)
+        return crash
+
+
+@dataclass(frozen=True)
+class StreamRun(RecordedRun):
+    """A stream that was recorded, and the tables that every start after a cut must end with."""
 
     plan: Plan
     batches: Sequence[InputBatch]
-    disk: RecordedDisk
     rows: TableRows
 
     def find_fault(self, crash: Crash) -> str:
@@ -51,16 +69,9 @@ class CutRun:
         wrong = [table for table in self.rows if rows[table] != self.rows[table]]
         return f"other rows in {', '.join(wrong)}" if wrong else ""
 
-    def shrink(self, crash: Crash) -> Crash:
-        """Return a crash with as few lost names and contents as still show a fault."""
-        for smaller in crash.shrunk_choices():
-            if self.find_fault(smaller):
-                return self.shrink(smaller)
-        return crash
-
 
 @contextmanager
-def record_run(plan: Plan, *, syncs: bool = True, batches: Sequence[InputBatch] = ()) -> Iterator[CutRun]:
+def record_run(plan: Plan, *, syncs: bool = True, batches: Sequence[InputBatch] = ()) -> Iterator[StreamRun]:
     """Run the batches on a recorded disk."""
     batches = batches or make_batches()
     with scratch_folder() as folder:
@@ -68,10 +79,10 @@ def record_run(plan: Plan, *, syncs: bool = True, batches: Sequence[InputBatch] 
         file_sync.forget_reachable_folders()
         with disk.recording():
             run_batches(bench, batches=list(batches))
-        yield CutRun(plan, batches, disk, read_rows(bench))
+        yield StreamRun(disk, plan, batches, read_rows(bench))
 
 
-def sample_crashes(run: CutRun, random_source: random.Random, count: int) -> Iterator[Crash]:
+def sample_crashes(run: RecordedRun, random_source: random.Random, count: int) -> Iterator[Crash]:
     """Yield crashes at states in turn, so that each operation is followed by about as many."""
     states = run.disk.states
     for number in range(count):
