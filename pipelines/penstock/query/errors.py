@@ -4,6 +4,7 @@ QueryError
 ├── UnknownTableError    no table has that name
 ├── VersionError         a table cannot be read as of that batch or time
 ├── StatementError       a statement is not a query, or not valid
+├── DamagedRowsError     a file of a table is damaged
 ├── QueryTimeoutError    a query took longer than its limit
 └── MissingLibraryError  a conversion needs a library that is not installed
 """
@@ -29,6 +30,12 @@ class VersionError(QueryError):
 
 class StatementError(QueryError):
     """A statement is not a query, or not valid."""
+
+
+class DamagedRowsError(QueryError):
+    """A file of a table is damaged, so that its rows may be wrong."""
+
+    exit_code: ClassVar[int] = 1
 
 
 class QueryTimeoutError(QueryError):

@@ -15,7 +15,7 @@ from deltalake import QueryBuilder
 from deltalake.exceptions import DeltaError
 
 from penstock.engine.storage import StoragePath
-from penstock.query.errors import QueryTimeoutError
+from penstock.query.errors import DamagedRowsError, QueryTimeoutError
 from penstock.query.sql_errors import explain_sql_error, find_unknown_table
 from penstock.query.sql_statement import require_query
 from penstock.query.table_snapshots import (
@@ -75,8 +75,9 @@ def run_query(warehouse: StoragePath, statement: str, options: QueryOptions | No
 def run_snapshot_query(
     query: str, snapshots: Sequence[TableSnapshot], options: QueryOptions | None = None
 ) -> QueryAnswer:
-    """Run a query over open tables. Raises StatementError for an invalid one."""
+    """Run a query over open tables. Raises StatementError for an invalid one, and DamagedRowsError."""
     options = options or QueryOptions()
+    _verify_tables(snapshots)
     try:
         execution = _Execution(query, snapshots, options.time_limit_s)
     except DeltaError as error:
@@ -84,6 +85,15 @@ def run_snapshot_query(
     answer = QueryAnswer(execution.schema, iter(()), snapshots)
     answer.batches = _limit_rows(execution, answer, options.max_rows)
     return answer
+
+
+def _verify_tables(snapshots: Sequence[TableSnapshot]) -> None:
+    for snapshot in snapshots:
+        try:
+            snapshot.table.verify()
+        except OSError as damage:
+            fix = "`penstock audit` shows the extent; a replay of the stream replaces all rows"
+            raise DamagedRowsError(f"table {snapshot.name}: {damage}. {fix}") from damage
 
 
 def _open_tables(warehouse: StoragePath, query: str, options: QueryOptions) -> list[TableSnapshot]:

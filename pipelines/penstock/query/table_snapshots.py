@@ -11,9 +11,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from deltalake import DeltaTable
-
 from penstock.engine.storage import StoragePath
+from penstock.engine.storage.arrow_delta_table import ArrowDeltaTable
 from penstock.engine.storage.file_access import open_delta_table
 from penstock.query.table_names import find_table_path
 from penstock.query.table_versions import (
@@ -40,7 +39,7 @@ class TableSnapshot:
 
     name: str
     path: str
-    table: DeltaTable
+    table: ArrowDeltaTable
     stream: str | None
     """The stream that writes it; None if it has several writers, or none."""
     is_newest: bool = True

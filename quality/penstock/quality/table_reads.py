@@ -9,10 +9,9 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from penstock.engine.storage import StoragePath
-from penstock.engine.storage.file_access import (
-    DELTA_LOG_FOLDER,
-    open_delta_table,
-)
+from penstock.engine.storage.arrow_delta_table import ArrowDeltaTable
+from penstock.engine.storage.file_access import open_delta_table
+from penstock.engine.storage.log_checksums import DELTA_LOG_FOLDER
 from penstock.quality.errors import DamagedTableError, NoTableError
 
 COMMIT_FILE_PATTERN = re.compile(r"\d{20}\.json")
@@ -71,7 +70,7 @@ def read_as_of(path: StoragePath, application: str, upto: int) -> pa.Table | Non
     return read_table(table, path, None)
 
 
-def open_table(path: StoragePath) -> DeltaTable | None:
+def open_table(path: StoragePath) -> ArrowDeltaTable | None:
     """Open a table; return None if it does not exist. Raises DamagedTableError if it cannot be opened."""
     try:
         return open_delta_table(path)

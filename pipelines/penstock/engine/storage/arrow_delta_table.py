@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltalake import DeltaTable
 
+from penstock.engine.storage.log_checksums import verify_log
 from penstock.engine.storage.object_store import S3_SCHEME, ObjectStorePath
 from penstock.engine.storage.storage_path import StoragePath
 
@@ -27,12 +28,28 @@ class ArrowDeltaTable(DeltaTable):
         self._storage_path = path
 
     def to_pyarrow_dataset(self, *args: Any, **kwargs: Any) -> "Dataset":
-        """Return Delta's dataset over Arrow's own file system."""
+        """Return Delta's dataset over Arrow's own file system. Raises OSError if log or footers are damaged."""
+        self.verify()
         kwargs["filesystem"] = kwargs.get("filesystem") or _arrow_filesystem(self._storage_path)
         return super().to_pyarrow_dataset(*args, **kwargs)
 
+    def verify(self) -> None:
+        """Verify the log and the footers of all files of a table in a folder. Raises OSError if one is damaged.
+
+        The entries that hold the schema have no checksum, but the schema must have the columns of the files.
+        """
+        if not isinstance(self._storage_path, Path):
+            return
+        from penstock.engine.storage.parquet_footers import read_checked_columns
+
+        verify_log(self._storage_path, self.version())
+        columns = {field.name for field in self.schema().fields}
+        for path in self.file_uris():
+            if unknown := read_checked_columns(Path(path)) - columns:
+                raise OSError(f"{self._storage_path}: its schema lacks the column {min(unknown)} of {path}")
+
     def to_pyarrow_table(self, *args: Any, **kwargs: Any) -> "Table":
-        """Return the rows, and verify the checksums of pages. Raises OSError if a page is damaged."""
+        """Return the rows, and verify all checksums. Raises OSError if a file is damaged."""
         from pyarrow.dataset import ParquetFragmentScanOptions
 
         if args or kwargs.keys() - {"columns"}:

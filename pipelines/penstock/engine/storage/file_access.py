@@ -17,14 +17,15 @@ from deltalake import DeltaTable
 
 from penstock.core.files import atomic_path, write_atomically
 from penstock.engine.storage.arrow_delta_table import ArrowDeltaTable, delta_storage_options, storage_uri
+from penstock.engine.storage.log_checksums import DELTA_LOG_FOLDER
 from penstock.engine.storage.object_store import ObjectStorePath
+from penstock.engine.storage.parquet_footers import insert_footer_checksum, read_checked_columns
 from penstock.engine.storage.storage_path import StoragePath
 
-DELTA_LOG_FOLDER = "_delta_log"
 READ_THREADS = 16
 
 
-def open_delta_table(path: StoragePath, version: int | None = None) -> DeltaTable:
+def open_delta_table(path: StoragePath, version: int | None = None) -> ArrowDeltaTable:
     """Open the Delta table at a path, or a version of it; raise TableNotFoundError when there is none."""
     if isinstance(path, Path):
         return ArrowDeltaTable(path, version)
@@ -61,7 +62,10 @@ def make_parent_folder(path: StoragePath) -> None:
 
 
 def write_parquet(rows: pa.Table, file: StoragePath, **writer_options: Any) -> int:
-    """Write a Parquet file atomically, with a checksum for each page, and return its size."""
+    """Write a Parquet file atomically, with a checksum for each page and, in a folder, for the footer.
+
+    Returns its size.
+    """
     writer_options = {"compression": "zstd", "write_page_checksum": True, **writer_options}
     if isinstance(file, ObjectStorePath):
         content = pa.BufferOutputStream()
@@ -71,19 +75,21 @@ def write_parquet(rows: pa.Table, file: StoragePath, **writer_options: Any) -> i
         return int(buffer.size)
     with atomic_path(file) as partial:
         pq.write_table(rows, partial, **writer_options)
+        insert_footer_checksum(partial)
         return partial.stat().st_size
 
 
 def read_parquet(file: StoragePath, schema: pa.Schema | None = None) -> pa.Table:
-    """Return the rows of a Parquet file, and verify the checksums of its pages.
+    """Return the rows of a Parquet file, and verify the checksums of its pages and footer.
 
-    Raises FileNotFoundError when there is no such file, and OSError if a page is damaged.
+    Raises FileNotFoundError when there is no such file, and OSError if it is damaged.
     """
     if isinstance(file, ObjectStorePath):
         with file.translate_errors():
             return pq.read_table(
                 file.key, schema=schema, filesystem=file.filesystem, page_checksum_verification=True
             )
+    read_checked_columns(file)
     return pq.read_table(file, schema=schema, page_checksum_verification=True)
 
 

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 
 from penstock.core.files import write_atomically
 from penstock.engine.errors import DamagedEntryError
-from penstock.engine.storage.file_access import DELTA_LOG_FOLDER
-from penstock.engine.tables.log_entries import entry_path, find_entry_damage
+from penstock.engine.storage.log_checksums import DELTA_LOG_FOLDER, find_entry_damage
+from penstock.engine.tables.log_entries import entry_path
 
 log = logging.getLogger(__name__)
 

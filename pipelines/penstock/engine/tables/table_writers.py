@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import (
-    DELTA_LOG_FOLDER,
     list_files,
     read_file_contents,
     read_parquet,
 )
+from penstock.engine.storage.log_checksums import DELTA_LOG_FOLDER
 
 OWNER_PROPERTY = "penstock.owner"
 """The table property with its owner; see `table_owner`."""

@@ -3,11 +3,16 @@
 import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
 
+import msgspec
 import pyarrow as pa
 
 from penstock.engine.storage import StoragePath
-from penstock.engine.storage.file_access import DELTA_LOG_FOLDER, file_size, read_file_contents
+from penstock.engine.storage.arrow_delta_table import ArrowDeltaTable
+from penstock.engine.storage.file_access import file_size, read_file_contents
+from penstock.engine.storage.log_checksums import DELTA_LOG_FOLDER, find_entry_damage
 from penstock.quality.audit.verdict import AuditDifference
 from penstock.quality.errors import DamagedTableError
 from penstock.quality.table_reads import COMMIT_FILE_PATTERN, describe_missing_columns, open_table
@@ -37,6 +42,11 @@ def check_table_files(
         return
     if delta is None:
         return
+    try:
+        delta.verify()
+    except OSError as damage:
+        yield AuditDifference(table, str(damage))
+        return
     if missing_columns := describe_missing_columns(delta, requirements.columns):
         yield AuditDifference(table, missing_columns)
         return
@@ -51,6 +61,7 @@ def check_table_files(
                 f"{table}, file {row['path']}",
                 f"has {size} bytes; the commit recorded {row['size_bytes']}",
             )
+    yield from _find_checkpoint_differences(path, table, delta)
     yield from _find_double_commits(path, table)
     newest_batch = delta.transaction_version(requirements.writer)
     if requirements.batch > (-1 if newest_batch is None else newest_batch):
@@ -60,24 +71,54 @@ def check_table_files(
         )
 
 
+def _find_checkpoint_differences(
+    path: StoragePath, table: str, delta: ArrowDeltaTable
+) -> Iterator[AuditDifference]:
+    """Yield files that a checkpoint of the log has wrongly, or lacks: it has no checksum, but the entries have.
+
+    Only a log that still has all entries can tell.
+    """
+    entries = _list_log_entries(path)[: delta.version() + 1]
+    if len(entries) <= delta.version():
+        return
+    expected: dict[str, int] = {}
+    for content in read_file_contents(entries):
+        if find_entry_damage(content, is_first=False):
+            return  # reported with its version
+        for line in content.splitlines():
+            action = msgspec.json.decode(line, type=dict[str, Any])
+            if add := action.get("add"):
+                expected[unquote(add["path"])] = add["size"]
+            if remove := action.get("remove"):
+                expected.pop(unquote(remove["path"]), None)
+    found = {
+        row["path"]: row["size_bytes"] for row in pa.table(delta.get_add_actions(flatten=True)).to_pylist()
+    }
+    for file in sorted({*expected, *found}):
+        if expected.get(file) != found.get(file):
+            yield AuditDifference(
+                f"{table}, file {file}",
+                f"has {found.get(file, 'no')} bytes by the checkpoint, and {expected.get(file, 'no')} by the log",
+            )
+
+
+def _list_log_entries(path: StoragePath) -> list[StoragePath]:
+    entries = (
+        file for file in (path / DELTA_LOG_FOLDER).iterdir() if COMMIT_FILE_PATTERN.fullmatch(file.name)
+    )
+    return sorted(entries, key=lambda file: file.name)
+
+
 def _find_double_commits(path: StoragePath, table: str) -> Iterator[AuditDifference]:
     """Yield batches that two commits contain. Batch numbers of a writer increase with the table version."""
     newest_by_writer: dict[str, tuple[int, int]] = {}
-    logs = sorted(
-        (
-            log_file
-            for log_file in (path / DELTA_LOG_FOLDER).iterdir()
-            if COMMIT_FILE_PATTERN.fullmatch(log_file.name)
-        ),
-        key=lambda log_file: log_file.name,
-    )
+    logs = _list_log_entries(path)
     for log, content in zip(logs, read_file_contents(logs), strict=True):
         version = int(log.name.partition(".")[0])
-        try:
-            actions = [json.loads(line) for line in content.decode().splitlines() if '"txn"' in line]
-        except ValueError as problem:
-            yield AuditDifference(f"{table}, version {version}", f"its log entry cannot be read: {problem}")
+        if damage := find_entry_damage(content, is_first=version == 0):
+            yield AuditDifference(f"{table}, version {version}", f"its log entry cannot be read: {damage}")
             continue
+        actions = [json.loads(line) for line in content.splitlines() if b'"txn"' in line]
         for action in actions:
             if "txn" in action:
                 writer, batch = action["txn"]["appId"], action["txn"]["version"]

@@ -1,8 +1,7 @@
 """One flipped bit in a file: a start or a read finds it, or the rows are right. Never a wrong row in silence.
 
-Delta does not verify the checksums of pages and of log entries; Penstock does, where it reads a table and where a
-stream starts. The footer of a data file and the entry that creates a table have no checksum: a bit that is flipped
-there may show wrong rows.
+Delta does not verify the checksums of pages and of log entries, and Parquet has none for footers; Penstock verifies
+all of them where it reads a table. The entry that creates a table has none: its schema is compared with the files.
 """
 
 import random
@@ -11,7 +10,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake.exceptions import DeltaError
 from tests.pipelines.engine.batch.stream_bench import Bench
@@ -19,7 +20,8 @@ from tests.pipelines.engine.batch.test_crashes import PLANS, make_batches, run_b
 from tests.pipelines.engine.power.power_cuts import TableRows, read_rows, scratch_folder
 
 from penstock.core.errors import PenstockError
-from penstock.engine.tables.log_entries import find_entry_damage
+from penstock.engine.storage.file_access import read_parquet, write_parquet
+from penstock.engine.storage.log_checksums import find_entry_damage
 
 PLAN = PLANS["fixed"]
 SEED = 5
@@ -29,7 +31,9 @@ FILE_KINDS = {
     "outcome": "stream/journal/*.outcome.json",
     "state run": "stream/state/*/*.arrow",
     "data file": "warehouse/*/*/*.parquet",
+    "footer": "warehouse/*/*/*.parquet",
     "log entry": "warehouse/*/*/_delta_log/*[1-9].json",
+    "entry that creates a table": "warehouse/*/*/_delta_log/*0.json",
 }
 
 
@@ -55,11 +59,10 @@ def test_a_flipped_bit_shows_no_wrong_row(finished_run: tuple[Path, TableRows, T
         with scratch_folder() as copy:
             shutil.copytree(folder, copy, dirs_exist_ok=True)
             file = random_source.choice(sorted(copy.glob(FILE_KINDS[kind])))
-            flip = flip_random_bit(file, random_source)
+            flip = flip_random_bit(file, random_source, find_footer(file) if kind == "footer" else 0)
             bench = Bench(PLAN, copy)
             try:
-                if kind != "log entry":  # only a start of the stream verifies those
-                    assert read_rows(bench) == rows_before, flip
+                assert read_rows(bench) == rows_before, flip
                 run_batches(bench, batches=make_batches())
                 assert read_rows(bench) == rows_after, flip
             except (PenstockError, OSError, DeltaError, pa.ArrowException):
@@ -67,15 +70,37 @@ def test_a_flipped_bit_shows_no_wrong_row(finished_run: tuple[Path, TableRows, T
     assert found or kind == "intent"  # an intent with an outcome is not read any more
 
 
-def checked_size(content: bytearray, file: Path) -> int:
-    """Return how many bytes of a file have a checksum: in a data file, those before the footer."""
-    is_data_file = file.suffix == ".parquet"
-    return len(content) - 8 - int.from_bytes(content[-8:-4], "little") if is_data_file else len(content)
-
-
-def flip_random_bit(file: Path, random_source: random.Random) -> str:
+@pytest.mark.parametrize("bit", range(64))
+def test_a_flipped_bit_in_the_length_of_a_footer_shows_no_wrong_row(tmp_path: Path, bit: int) -> None:
+    rows = pa.table({"key": ["a", "b"], "n": [1, 2]})
+    file = tmp_path / "rows.parquet"
+    write_parquet(rows, file)
     content = bytearray(file.read_bytes())
-    position, bit = random_source.randrange(checked_size(content, file)), random_source.randrange(8)
+    content[bit // 8 - 8] ^= 1 << bit % 8
+    file.write_bytes(content)
+    with pytest.raises((OSError, pa.ArrowException)):
+        read_parquet(file)
+
+
+def test_files_without_a_checksum_of_the_footer_are_read(tmp_path: Path) -> None:
+    """Release 0.1.0 and other programs write none."""
+    rows = pa.table({"key": ["a", "b"], "n": [1, 2]})
+    pq.write_table(rows, tmp_path / "old.parquet")
+    assert read_parquet(tmp_path / "old.parquet") == rows
+    write_parquet(rows, tmp_path / "new.parquet")
+    assert pq.read_table(tmp_path / "new.parquet") == rows
+    assert duckdb.sql(f"SELECT * FROM '{tmp_path}/new.parquet'").to_arrow_table() == rows
+
+
+def find_footer(file: Path) -> int:
+    """Return where the footer of a data file starts."""
+    content = file.read_bytes()
+    return len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+
+
+def flip_random_bit(file: Path, random_source: random.Random, first: int = 0) -> str:
+    content = bytearray(file.read_bytes())
+    position, bit = random_source.randrange(first, len(content)), random_source.randrange(8)
     content[position] ^= 1 << bit
     file.write_bytes(content)
     return f"{file.name}, byte {position}, bit {bit}"
