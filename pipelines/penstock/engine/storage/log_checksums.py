@@ -16,7 +16,7 @@ import msgspec
 DELTA_LOG_FOLDER = "_delta_log"
 CHECKSUM_PROPERTY = "penstock.crc32"
 """In the `commitInfo` of an entry: the checksum of its added and removed files and of its transactions."""
-MAX_CACHED_ENTRIES = 100_000
+MAX_CACHED_ENTRIES = 20_000
 _CHECKPOINT_NAME = re.compile(r"([0-9]{20})\.checkpoint\.parquet")
 
 

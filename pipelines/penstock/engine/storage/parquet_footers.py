@@ -17,7 +17,7 @@ _END_BYTES = 8
 """The length of the footer, and the mark of the format."""
 _CHECKSUM_MARK = b"PSCK"
 _CHECKSUM_BYTES = 8
-MAX_CACHED_FILES = 100_000
+MAX_CACHED_FILES = 20_000
 
 
 def insert_footer_checksum(file: Path) -> None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake.exceptions import DeltaError
+from tests.examples import scale_examples
 from tests.pipelines.engine.batch.stream_bench import Bench
 from tests.pipelines.engine.batch.test_crashes import PLANS, make_batches, run_batches
 from tests.pipelines.engine.power.power_cuts import TableRows, read_rows, scratch_folder
@@ -55,7 +56,7 @@ def test_a_flipped_bit_shows_no_wrong_row(finished_run: tuple[Path, TableRows, T
     folder, rows_before, rows_after = finished_run
     random_source = random.Random(f"{SEED} {kind}")
     found = 0
-    for _ in range(FLIPS_PER_FILE_KIND):
+    for _ in range(scale_examples(FLIPS_PER_FILE_KIND)):
         with scratch_folder() as copy:
             shutil.copytree(folder, copy, dirs_exist_ok=True)
             file = random_source.choice(sorted(copy.glob(FILE_KINDS[kind])))
