@@ -4,7 +4,7 @@ import random
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from unittest import mock
 
@@ -31,6 +31,8 @@ class LiveStream:
     bench: Bench
     reports: list[BatchRecord]
     kills: int = 0
+    failures: list[Exception] = field(default_factory=list)
+    """Why no host runs any more; raised when the block ends."""
 
     def create_scope(self) -> AuditScope:
         """Return the scope of an audit up to the newest reported batch."""
@@ -47,13 +49,12 @@ class LiveStream:
 def run_live_stream(folder: Path, seed: int) -> Iterator[LiveStream]:
     """Run the stream while the block runs. Its journal is pruned with every second batch."""
     stream, stopping = LiveStream(Bench(PLAN, folder), []), threading.Event()
-    failures: list[Exception] = []
 
     def run_hosts() -> None:
         try:
             _run_hosts(stream, random.Random(seed), stopping)
         except Exception as error:  # noqa: BLE001  # raised again by the test
-            failures.append(error)
+            stream.failures.append(error)
 
     with mock.patch.object(history_pruning, "RETAINED_BATCHES", RETAINED_BATCHES):
         thread = threading.Thread(target=run_hosts)
@@ -63,8 +64,8 @@ def run_live_stream(folder: Path, seed: int) -> Iterator[LiveStream]:
         finally:
             stopping.set()
             thread.join()
-    if failures:
-        raise failures[0]
+    if stream.failures:
+        raise stream.failures[0]
 
 
 def _run_hosts(stream: LiveStream, random_source: random.Random, stopping: threading.Event) -> None:
