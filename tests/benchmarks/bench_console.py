@@ -1,6 +1,6 @@
-"""Measures how much of a core the console takes, with simulated streams that commit a batch each second.
+"""Measures the console with simulated streams that commit a batch each second: first paint, and share of a core.
 
-`python -m tests.benchmarks.bench_console [STREAMS]`.
+`python -m tests.benchmarks.bench_console [STREAMS]`. The first paint is that of a headless Chromium.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import psutil
+from tests.browser import launch_chromium
 
 from penstock.core.clock import now_ms
 from penstock.core.waiting import wait_until
@@ -27,6 +28,8 @@ from penstock.platform.control import ControlStore, open_control_store
 
 MEASURED_S = 30.0
 SETTLE_S = 3.0
+PAINTS, PAUSE_S = 9, 1.5
+"""A pause is longer than viewers share a reading, so that each page reads the stack anew."""
 
 
 def commit_batches(store: ControlStore, streams: Sequence[str], stop: threading.Event) -> None:
@@ -82,8 +85,22 @@ def follow_page(url: str) -> Iterator[None]:
         viewer.wait()
 
 
+def measure_first_paint(url: str) -> list[float]:
+    """Return the times from a request to the first paint of its page, in seconds, the longest last."""
+    paints = []
+    with launch_chromium() as browser:
+        for _ in range(PAINTS):
+            page = browser.new_page()
+            page.goto(url)
+            entry = page.wait_for_function("performance.getEntriesByName('first-contentful-paint')[0]")
+            paints.append(entry.evaluate("entry => entry.startTime") / 1000)
+            page.close()
+            time.sleep(PAUSE_S)
+    return sorted(paints)
+
+
 def main(count: int) -> None:
-    """Start a console over simulated streams, and print what it takes."""
+    """Start a console over simulated streams, and print how quick it is and what it takes."""
     names = catalog.pipeline_names()
     streams = [*names[:count], *(f"simulated_{number}" for number in range(count - len(names)))]
     port, broker_port = find_free_ports(2)
@@ -103,6 +120,9 @@ def main(count: int) -> None:
             try:
                 wait_until(lambda: accepts_connections("127.0.0.1", port), 60, "the console to listen")
                 process, url = psutil.Process(console.pid), f"http://127.0.0.1:{port}"
+                paints = measure_first_paint(url)
+                median, longest = paints[len(paints) // 2], paints[-1]
+                print(f"first paint of the overview: median {median:.2f} s, longest {longest:.2f} s")
                 print(f"no page open: {measure_share(process):.1f} % of a core")
                 for name, path in (("overview", "/"), ("stream", f"/streams/{streams[0]}")):
                     with follow_page(url + path):

@@ -13,7 +13,8 @@ from penstock.platform.stack.stream_condition import describe_note, describe_sta
 
 READ_INTERVAL_MS = 1_000
 NOTES_INTERVAL_MS = 30_000
-"""Notes need the definition files, which take longer to read and change seldom, unless a state changes."""
+"""Notes need the definition files, which take longer to read and change seldom. A stream whose state changes gets a
+new note at once."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,15 @@ class StackReader:
         view = read_store_view(self._settings, self._store, programs, self._clock)
         states = {stream.stream: describe_state(view, stream) for stream in view.streams}
         previous = self._reading
-        is_current = view.at_ms - self._notes_at_ms < NOTES_INTERVAL_MS
-        if previous is not None and is_current and previous.states == states:
-            return StackReading(view, states, previous.notes, previous.invalid_files)
-        self._notes_at_ms = view.at_ms
-        notes = {stream.stream: describe_note(view, stream) for stream in view.streams}
-        invalid_files = {name: str(error) for name, error in find_invalid_pipelines().items()}
-        return StackReading(view, states, notes, invalid_files)
+        if previous is None or view.at_ms - self._notes_at_ms >= NOTES_INTERVAL_MS:
+            self._notes_at_ms = view.at_ms
+            invalid_files = {name: str(error) for name, error in find_invalid_pipelines().items()}
+            notes = {stream.stream: describe_note(view, stream) for stream in view.streams}
+            return StackReading(view, states, notes, invalid_files)
+        notes = {
+            stream.stream: previous.notes[stream.stream]
+            if previous.states.get(stream.stream) == states[stream.stream]
+            else describe_note(view, stream)
+            for stream in view.streams
+        }
+        return StackReading(view, states, notes, previous.invalid_files)
