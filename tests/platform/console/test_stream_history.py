@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 from starlette.testclient import TestClient
+from tests.patience import PATIENCE_S
 from tests.platform.console.conftest import NOW_MS, PageReader, open_client, start_stream
 
 from penstock.core.waiting import wait_until
@@ -26,7 +27,6 @@ from penstock.platform.settings import Settings
 
 STREAM = "sensor_minute"
 REPLAY, UPGRADE = f"/streams/{STREAM}/replay", f"/streams/{STREAM}/upgrade"
-WORKER_TIMEOUT_S = 120.0
 
 
 @pytest.fixture
@@ -61,14 +61,14 @@ def wait_for_end(context: ConsoleContext) -> HistoryRun:
     """Return the run of the stream once its process has ended."""
     run = context.history.find(STREAM)
     assert run is not None
-    wait_until(lambda: run.exit_code is not None, WORKER_TIMEOUT_S, "the run to end")
+    wait_until(lambda: run.exit_code is not None, PATIENCE_S, "the run to end")
     return run
 
 
 def test_a_replay_is_shown_before_it_starts(read_page: PageReader) -> None:
     page = read_page(REPLAY, **{"from": "time:2026-01-31T12:00", "results": "switch", "drop_earlier": "yes"})
     assert "time:2026-01-31T12:00" in page
-    assert "Results of records before the start are lost" in page
+    assert "Results of records before the start, or that the contract no longer reads, are lost" in page
     assert find_fields(page)["confirmed"] == "yes"
     beside = read_page(REPLAY, results="beside")
     assert "The stream is not affected" in beside
@@ -137,9 +137,7 @@ def test_an_upgrade_is_planned_confirmed_and_done(
     assert client.post(UPGRADE, data=find_fields(page)).headers["location"] == f"/streams/{STREAM}"
     run = context.history.find(STREAM)
     assert run is not None
-    wait_until(
-        lambda: store.read_desired_states()[STREAM].revision == 2, WORKER_TIMEOUT_S, "the stream to restart"
-    )
+    wait_until(lambda: store.read_desired_states()[STREAM].revision == 2, PATIENCE_S, "the stream to restart")
     assert run.newest_lines == ["restarting the stream"]
     (action,) = list_actions(settings)
     assert (action.action, action.details) == ("stream upgrade", {"class": "COMPATIBLE"})
