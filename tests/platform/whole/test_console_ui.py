@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser import launch_chromium
+from tests.patience import PATIENCE_S
 from tests.platform.whole.accessibility import find_violations, load_axe
 from tests.platform.whole.scratch_stack import ScratchStack
 
@@ -26,7 +27,7 @@ PAGES = (
     "/quarantine",
     "/quarantine/ad-clicks?state=any",
 )
-PAGE_TIMEOUT_MS = 60_000
+PAGE_TIMEOUT_MS = PATIENCE_S * 1_000
 
 
 @pytest.fixture(scope="module")
