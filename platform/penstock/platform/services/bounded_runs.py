@@ -82,8 +82,8 @@ def run_over_stored_records(
     check_run_name(run_name)
     plan = load_plan(stream)
     if origin is not None:
-        _check_files_exist(settings, origin)
         plan = replace_sources(plan, origin)
+        _check_files_exist(settings, origin)
     config = build_named_run_config(settings, plan, run_name, records_per_batch)
     with open_command_spark(settings, f"run-{stream}", report_progress) as session:
         report_progress("counting records")
