@@ -4,6 +4,7 @@ TerraformError
 ├── EngineMissingError      no Terraform to run
 ├── EngineTooOldError       one that is older than 1.6
 ├── ProviderMissingError    a provider can neither be found nor downloaded
+├── ProviderHashError       a provider is not the released package
 ├── CommandFailedError      Terraform failed; has its diagnostics
 │   ├── ConfigurationError      the HCL or a variable is wrong
 │   ├── PlanFailedError         nothing was changed
@@ -61,6 +62,10 @@ class ConfigurationError(CommandFailedError):
 
 class ProviderMissingError(CommandFailedError):
     """A provider is neither in a mirror nor downloadable; nothing was changed."""
+
+
+class ProviderHashError(TerraformError):
+    """A provider is not the released package, or its hash is not known; it did not run."""
 
 
 class PlanFailedError(CommandFailedError):

@@ -28,6 +28,7 @@ from penstock.infra.terraform.plan_parser import (
     parse_resources,
 )
 from penstock.infra.terraform.plans import TerraformPlan
+from penstock.infra.terraform.provider_hashes import check_provider_hashes
 from penstock.infra.terraform.runner import EventCallback, TerraformRunner
 from penstock.infra.terraform.saved_plans import SavedPlans, plan_fingerprint
 
@@ -84,7 +85,10 @@ class TerraformWorkspace:
         return SavedPlans(self.work_directory / "plans")
 
     def prepare(self) -> None:
-        """Download modules and providers and open the backend; fast if nothing changed since."""
+        """Download modules and providers and open the backend; fast if nothing changed since.
+
+        Raises ProviderHashError for a provider that is not the released package.
+        """
         self.work_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._lock_workspace():
             if not init_stamp.is_stamp_current(self._runner.data_directory, self._compute_stamp()):
@@ -93,6 +97,7 @@ class TerraformWorkspace:
                 self._runner.run_for_text(
                     step_failures.PREPARE_STEP, self.timeouts.prepare_timeout_s, *arguments
                 )
+                check_provider_hashes(self.directory)
                 init_stamp.write_stamp(self._runner.data_directory, self._compute_stamp())
 
     def validate(self) -> tuple[Diagnostic, ...]:
