@@ -1,7 +1,7 @@
 """The version of a table as of a batch or a time."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 from deltalake import DeltaTable
@@ -11,6 +11,8 @@ from penstock.engine.storage import StoragePath
 from penstock.engine.tables.table_owner import read_table_owner
 from penstock.engine.tables.table_writers import list_current_writers
 from penstock.query.errors import VersionError
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -80,14 +82,23 @@ def load_version(table: DeltaTable, name: str, stream: str | None, selector: Ver
 
 
 def _load_time(table: DeltaTable, name: str, time: datetime) -> None:
+    """Load the newest version that was committed by a time.
+
+    Delta's library goes by the times of files. These are later than the commit, and those of a copy much later.
+    """
     newest = table.version()
     table.load_as_version(time)
-    committed_at_ms = table.history(newest - table.version() + 1)[-1]["timestamp"]
-    if committed_at_ms > time.timestamp() * 1000:
-        oldest = datetime.fromtimestamp(committed_at_ms / 1000, UTC)
+    oldest_version = table.version()
+    table.load_as_version(newest)  # `history` counts versions back from the one that is loaded
+    commits = table.history(newest - oldest_version + 1)
+    time_ms = (time - EPOCH) // timedelta(milliseconds=1)
+    version = next((commit["version"] for commit in commits if commit["timestamp"] <= time_ms), None)
+    if version is None:
+        oldest = datetime.fromtimestamp(commits[-1]["timestamp"] / 1000, UTC)
         raise VersionError(
             f"table {name} cannot be read as of {time.isoformat()}: its oldest version is of {oldest.isoformat()}"
         )
+    table.load_as_version(version)
 
 
 def _load_batch(table: DeltaTable, name: str, stream: str | None, batch_id: int) -> None:
