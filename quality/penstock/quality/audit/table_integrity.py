@@ -1,9 +1,9 @@
 """Checks that a Delta table is complete: its files, its columns and its commits."""
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import unquote
 
 import msgspec
@@ -16,6 +16,9 @@ from penstock.engine.storage.log_checksums import DELTA_LOG_FOLDER, find_entry_d
 from penstock.quality.audit.verdict import AuditDifference
 from penstock.quality.errors import DamagedTableError
 from penstock.quality.table_reads import COMMIT_FILE_PATTERN, describe_missing_columns, open_table
+
+LogEntry: TypeAlias = tuple[int, bytes]
+"""The version of a commit, and the content of its file."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,9 @@ def check_table_files(
                 f"{table}, file {row['path']}",
                 f"has {size} bytes; the commit recorded {row['size_bytes']}",
             )
-    yield from _find_checkpoint_differences(path, table, delta)
-    yield from _find_double_commits(path, table)
+    log = _read_log(path)
+    yield from _find_checkpoint_differences(table, delta, log)
+    yield from _find_double_commits(table, log)
     newest_batch = delta.transaction_version(requirements.writer)
     if requirements.batch > (-1 if newest_batch is None else newest_batch):
         state_text = f"its newest batch is {newest_batch}" if newest_batch is not None else "it has no batch"
@@ -72,17 +76,17 @@ def check_table_files(
 
 
 def _find_checkpoint_differences(
-    path: StoragePath, table: str, delta: ArrowDeltaTable
+    table: str, delta: ArrowDeltaTable, log: Sequence[LogEntry]
 ) -> Iterator[AuditDifference]:
     """Yield files that a checkpoint of the log has wrongly, or lacks: it has no checksum, but the entries have.
 
     Only a log that still has all entries can tell.
     """
-    entries = _list_log_entries(path)[: delta.version() + 1]
+    entries = log[: delta.version() + 1]
     if len(entries) <= delta.version():
         return
     expected: dict[str, int] = {}
-    for content in read_file_contents(entries):
+    for _, content in entries:
         if find_entry_damage(content, is_first=False):
             return  # reported with its version
         for line in content.splitlines():
@@ -102,19 +106,20 @@ def _find_checkpoint_differences(
             )
 
 
-def _list_log_entries(path: StoragePath) -> list[StoragePath]:
-    entries = (
-        file for file in (path / DELTA_LOG_FOLDER).iterdir() if COMMIT_FILE_PATTERN.fullmatch(file.name)
+def _read_log(path: StoragePath) -> list[LogEntry]:
+    """Return the entries of the log that are still there, oldest first."""
+    files = sorted(
+        (file for file in (path / DELTA_LOG_FOLDER).iterdir() if COMMIT_FILE_PATTERN.fullmatch(file.name)),
+        key=lambda file: file.name,
     )
-    return sorted(entries, key=lambda file: file.name)
+    versions = (int(file.name.partition(".")[0]) for file in files)
+    return list(zip(versions, read_file_contents(files), strict=True))
 
 
-def _find_double_commits(path: StoragePath, table: str) -> Iterator[AuditDifference]:
+def _find_double_commits(table: str, log: Sequence[LogEntry]) -> Iterator[AuditDifference]:
     """Yield batches that two commits contain. Batch numbers of a writer increase with the table version."""
     newest_by_writer: dict[str, tuple[int, int]] = {}
-    logs = _list_log_entries(path)
-    for log, content in zip(logs, read_file_contents(logs), strict=True):
-        version = int(log.name.partition(".")[0])
+    for version, content in log:
         if damage := find_entry_damage(content, is_first=version == 0):
             yield AuditDifference(f"{table}, version {version}", f"its log entry cannot be read: {damage}")
             continue
