@@ -11,7 +11,7 @@ from typing import IO
 
 import msgspec
 
-from penstock.platform.console.history_worker import HistoryOrder, ReplayOrder
+from penstock.platform.console.history_worker import HistoryOrder
 from penstock.platform.errors import HistoryRunningError
 
 MAX_LINES = 60
@@ -33,7 +33,7 @@ class HistoryRun:
     @property
     def kind(self) -> str:
         """What runs, as the command names it."""
-        return "replay" if isinstance(self.order, ReplayOrder) else "upgrade"
+        return self.order.kind
 
     @property
     def state(self) -> str:
@@ -56,7 +56,6 @@ class HistoryRuns:
         self._lock = threading.Lock()
         self._runs: dict[str, HistoryRun] = {}
         self._processes: dict[str, subprocess.Popen[str]] = {}
-        self._followers: list[threading.Thread] = []
 
     def find(self, stream: str) -> HistoryRun | None:
         """Return the newest run of a stream; None if this console has started none."""
@@ -102,8 +101,6 @@ class HistoryRuns:
                 process.wait(STOP_TIMEOUT_S)
             except subprocess.TimeoutExpired:
                 process.kill()
-        for follower in self._followers:
-            follower.join(STOP_TIMEOUT_S)
 
     def _follow(self, run: HistoryRun, process: subprocess.Popen[str], output: IO[str]) -> None:
         with output:

@@ -7,6 +7,7 @@ import signal
 import sys
 import traceback
 from contextlib import closing
+from typing import ClassVar
 
 import click
 import msgspec
@@ -24,6 +25,7 @@ from penstock.platform.settings import Settings, load_settings
 class ReplayOrder(msgspec.Struct, frozen=True, tag="replay"):
     """A replay to run."""
 
+    kind: ClassVar[str] = "replay"
     request: ReplayRequest
 
     @property
@@ -35,6 +37,7 @@ class ReplayOrder(msgspec.Struct, frozen=True, tag="replay"):
 class UpgradeOrder(msgspec.Struct, frozen=True, tag="upgrade"):
     """An upgrade to run. `accepted` is what was shown: an upgrade that requires more is refused."""
 
+    kind: ClassVar[str] = "upgrade"
     stream: str
     from_now: tuple[str, ...]
     start: str

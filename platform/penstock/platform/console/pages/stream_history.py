@@ -137,10 +137,14 @@ def _find_running(context: ConsoleContext, stream: str) -> HistoryRun | None:
 def _start(
     context: ConsoleContext, order: HistoryOrder, caller: Caller, details: Mapping[str, Any]
 ) -> Response:
-    kind = "replay" if isinstance(order, ReplayOrder) else "upgrade"
     context.history.refuse_running(order.stream)
     record_action(
-        context.settings.home, f"stream {kind}", order.stream, details, origin="console", user=caller.user
+        context.settings.home,
+        f"stream {order.kind}",
+        order.stream,
+        details,
+        origin="console",
+        user=caller.user,
     )
     context.history.start(order, caller.user)
     return RedirectResponse(f"/streams/{order.stream}", 303)
