@@ -19,7 +19,7 @@ DECISION = QuarantineDecision("replayed", 0, 7, 1_000, value=b"repaired")
 
 
 def test_decisions_survive_a_power_cut() -> None:
-    """Lines that a cut had torn in the middle were refused for good, though nobody was told of them."""
+    """Lines that a cut had torn in the middle were refused for good, though no command had reported them."""
     with record_decisions(random.Random(SEED)) as run:
         for crash in sample_crashes(run, random.Random(SEED), scale_examples(CRASHES)):
             fault = run.find_fault(crash)
